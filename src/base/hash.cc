@@ -1,0 +1,51 @@
+#include "base/hash.h"
+
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <sys/random.h>
+
+#include "base/result.h"
+
+namespace assay {
+
+Digest Sha256(std::string_view data) {
+  Digest digest{};
+  ASSAY_CHECK(EVP_Digest(data.data(), data.size(), digest.data(), nullptr, EVP_sha256(), nullptr) == 1);
+  return digest;
+}
+
+Digest HmacSha256(std::string_view key, std::string_view data) {
+  Digest digest{};
+  unsigned int size = digest.size();
+  ASSAY_CHECK(HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
+                   reinterpret_cast<const unsigned char*>(data.data()), data.size(), digest.data(),
+                   &size) != nullptr);
+  return digest;
+}
+
+std::string Hex(const Digest& digest) {
+  std::string text;
+  for (const uint8_t byte : digest) text += fmt::format("{:02x}", byte);
+  return text;
+}
+
+std::string Sha256Hex(std::string_view data) { return Hex(Sha256(data)); }
+
+std::string RandomBytes(size_t size) {
+  std::string bytes(size, '\0');
+  size_t done = 0;
+  while (done < size) {
+    const ssize_t n = ::getrandom(bytes.data() + done, size - done, 0);
+    ASSAY_CHECK(n > 0);
+    done += static_cast<size_t>(n);
+  }
+  return bytes;
+}
+
+std::string NewId(std::string_view prefix) {
+  std::string id(prefix);
+  for (const char byte : RandomBytes(10)) id += fmt::format("{:02x}", static_cast<uint8_t>(byte));
+  return id;
+}
+
+}  // namespace assay
