@@ -18,9 +18,10 @@ struct Summary {
 /// `samples` must not be empty.
 double Quantile(std::span<const double> samples, double q);
 
+/// Of at least one sample.
 Summary Summarize(std::span<const double> samples);
 
-/// A ratio and its 95 % interval.
+/// A ratio and its 95 % interval; low <= value <= high.
 struct Ratio {
   double value = 0;
   double low = 0;
@@ -29,32 +30,47 @@ struct Ratio {
 
 /// Median over rounds of reference[i] / candidate[i] (round i ran both, interleaved, on the same
 /// inputs), with a percentile-bootstrap 95 % interval over rounds. Deterministic. The spans have
-/// one length, at least 1; with one round the interval is the value itself.
+/// one length, at least 1, and hold finite positive times; with one round the interval is the value
+/// itself.
 Ratio PairedRatio(std::span<const double> reference, std::span<const double> candidate);
 
 /// One candidate's round of `calls` calls, as two clocks saw it.
 struct RoundClock {
   int calls = 0;
-  double outside_us = 0;           ///< worker's clock, go to done
-  double overhead_us = 0;          ///< the same bracket with a module that does nothing (calibrated)
-  std::vector<double> inside_us;   ///< candidate's own clock per call (device events); untrusted
+  double outside_us = 0;          ///< worker's clock, go to done
+  double overhead_us = 0;         ///< the same bracket with a module that does nothing (calibrated)
+  std::vector<double> inside_us;  ///< candidate's own clock per call (device events); untrusted
 };
+
+/// True when the worker's own figures make sense: calls >= 1, outside at least the nanosecond that
+/// the clock resolves, overhead at least 0, both finite.
+/// Says nothing about inside_us, which may hold anything.
+bool IsValid(const RoundClock& round);
 
 /// How the two clocks agree over all rounds of a submission.
 struct Reconciled {
-  std::vector<double> paid_us;  ///< per round: microseconds per call that count
-  double inside_us = 0;         ///< median over rounds of the mean of the inside clock
-  double outside_us = 0;        ///< median over rounds of (outside - overhead) / calls
-  bool agree = false;           ///< the inside clock is within tolerance of the outside one
+  std::vector<double> paid_us;  ///< per round: microseconds per call that count; finite, > 0
+  double inside_us = 0;         ///< median over usable rounds of the inside mean; 0 when none is
+  double outside_us = 0;        ///< median over rounds of outside_i
+  int usable = 0;               ///< rounds whose inside clock is one finite positive time per call
+  int overruled = 0;            ///< rounds that claimed less than the outside clock can believe
+  bool agree = false;           ///< the clocks are within tolerance in three quarters of the rounds
 };
 
 /// Joins the clocks. The inside clock is precise but lives in the candidate's process, the outside
-/// one is coarse but cannot be lied to; a round pays its inside mean only while the outside clock
-/// allows it, otherwise it pays the outside figure:
+/// one is coarse but cannot be lied to. A round pays its inside mean while the outside clock allows
+/// it, and whatever the inside clock says, never less than 95 % of the outside figure:
 ///
-///     outside_i = max(0, outside - overhead) / calls
+///     outside_i = max(outside - overhead, 5 % of outside) / calls
 ///     tolerance = 1 us + 5 % of outside_i + 5 us / calls
-///     paid_i    = inside_i  if |inside_i - outside_i| <= tolerance  else max(inside_i, outside_i)
+///     paid_i    = max(inside_i, 95 % of outside_i)  if |inside_i - outside_i| <= tolerance
+///                 max(inside_i, outside_i)          otherwise
+///                 outside_i                         if the inside clock is not usable
+///
+/// The 95 % matter for short kernels, where the tolerance is larger than the time itself: without
+/// them a claim of zero would be within tolerance. The 5 % of the bracket keep a time above zero
+/// when the calibrated overhead is as long as the round.
+/// Every round must be valid (IsValid); no rounds give an empty result.
 Reconciled Reconcile(std::span<const RoundClock> rounds);
 
 }  // namespace assay

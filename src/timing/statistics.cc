@@ -1,0 +1,177 @@
+#include "timing/statistics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+
+#include "base/result.h"
+
+namespace assay {
+namespace {
+
+// Enough that the 2.5 % point rests on 50 resamples; more moves the interval by less than its own
+// third digit.
+constexpr int kResamples = 2000;
+constexpr uint64_t kBootstrapSeed = 0x41535341595F3031;
+
+// What std::chrono::steady_clock resolves; a bracket below it is a bug, not a time.
+constexpr double kClockStepUs = 1e-3;
+
+// Where the inside and outside clocks of an honest round may differ: a part per round (go and done
+// cross two processes), a part per call (recording events, caches) and a part in proportion.
+constexpr double kRoundToleranceUs = 5;
+constexpr double kCallToleranceUs = 1;
+constexpr double kRelativeTolerance = 0.05;
+// The most that an inside clock can gain for its owner.
+constexpr double kLeastPaidShare = 0.95;
+// The share of a bracket that calibrated overhead can never explain away.
+constexpr double kLeastOwnShare = 0.05;
+// An honest round may be preempted now and then; an honest clock does not disagree more often.
+constexpr double kAgreeingShare = 0.75;
+
+/// Quantile of samples that are in order.
+double SortedQuantile(std::span<const double> sorted, double q) {
+  const double position = q * static_cast<double>(sorted.size() - 1);
+  const size_t below = static_cast<size_t>(position);
+  const size_t above = std::min(below + 1, sorted.size() - 1);
+  const double fraction = position - static_cast<double>(below);
+  // Interpolating between equal values must not leave them (nor turn inf into NaN).
+  if (fraction == 0 || sorted[below] == sorted[above]) return sorted[below];
+  return sorted[below] + fraction * (sorted[above] - sorted[below]);
+}
+
+std::vector<double> Sorted(std::span<const double> samples) {
+  std::vector<double> sorted(samples.begin(), samples.end());
+  std::sort(sorted.begin(), sorted.end());
+  return sorted;
+}
+
+/// SplitMix64: a counter through a mixing function, the same on every platform.
+class Generator {
+ public:
+  /// Uniform in [0, n). The bias of n / 2^32 is far below what 2,000 resamples resolve.
+  uint32_t Below(uint32_t n) {
+    uint64_t z = state_ += 0x9E3779B97F4A7C15;
+    z = (z ^ (z >> 30u)) * 0xBF58476D1CE4E5B9;
+    z = (z ^ (z >> 27u)) * 0x94D049BB133111EB;
+    z ^= z >> 31u;
+    return static_cast<uint32_t>(((z >> 32u) * n) >> 32u);
+  }
+
+ private:
+  uint64_t state_ = kBootstrapSeed;
+};
+
+/// Median of the resample that takes sorted[i] counts[i] times.
+double CountedMedian(std::span<const double> sorted, std::span<const uint32_t> counts) {
+  const size_t n = sorted.size();
+  const size_t lower_rank = (n - 1) / 2;
+  const size_t upper_rank = n / 2;
+  size_t seen = 0;
+  size_t i = 0;
+  while (seen + counts[i] <= lower_rank) seen += counts[i++];
+  const double lower = sorted[i];
+  while (seen + counts[i] <= upper_rank) seen += counts[i++];
+  return lower == sorted[i] ? lower : lower + (sorted[i] - lower) / 2;
+}
+
+/// Mean of the inside clock, or nothing when it is not one finite positive time per call.
+std::optional<double> InsideMean(const RoundClock& round) {
+  if (round.inside_us.size() != static_cast<size_t>(round.calls)) return std::nullopt;
+  double sum = 0;
+  for (const double time : round.inside_us) {
+    if (!std::isfinite(time) || time <= 0) return std::nullopt;
+    sum += time;
+  }
+  const double mean = sum / round.calls;
+  if (!std::isfinite(mean) || mean <= 0) return std::nullopt;  // Overflow or underflow.
+  return mean;
+}
+
+}  // namespace
+
+double Quantile(std::span<const double> samples, double q) {
+  ASSAY_CHECK(!samples.empty());
+  ASSAY_CHECK(q >= 0 && q <= 1);
+  return SortedQuantile(Sorted(samples), q);
+}
+
+Summary Summarize(std::span<const double> samples) {
+  ASSAY_CHECK(!samples.empty());
+  const std::vector<double> sorted = Sorted(samples);
+  return {.median = SortedQuantile(sorted, 0.5),
+          .p20 = SortedQuantile(sorted, 0.2),
+          .p80 = SortedQuantile(sorted, 0.8),
+          .min = sorted.front(),
+          .n = static_cast<int>(sorted.size())};
+}
+
+Ratio PairedRatio(std::span<const double> reference, std::span<const double> candidate) {
+  ASSAY_CHECK(!reference.empty());
+  ASSAY_CHECK(reference.size() == candidate.size());
+  const size_t n = reference.size();
+  std::vector<double> ratios(n);
+  for (size_t i = 0; i < n; ++i) {
+    ASSAY_CHECK(std::isfinite(reference[i]) && reference[i] > 0);
+    ASSAY_CHECK(std::isfinite(candidate[i]) && candidate[i] > 0);
+    ratios[i] = reference[i] / candidate[i];
+  }
+  std::sort(ratios.begin(), ratios.end());
+  const double value = SortedQuantile(ratios, 0.5);
+  if (n == 1) return {value, value, value};
+
+  // A resample's median depends only on how often each round was drawn, so it needs no sorting.
+  Generator generator;
+  std::vector<double> medians(kResamples);
+  std::vector<uint32_t> counts(n);
+  for (double& median : medians) {
+    std::fill(counts.begin(), counts.end(), 0);
+    for (size_t i = 0; i < n; ++i) ++counts[generator.Below(static_cast<uint32_t>(n))];
+    median = CountedMedian(ratios, counts);
+  }
+  std::sort(medians.begin(), medians.end());
+  return {.value = value,
+          .low = std::min(value, SortedQuantile(medians, 0.025)),
+          .high = std::max(value, SortedQuantile(medians, 0.975))};
+}
+
+bool IsValid(const RoundClock& round) {
+  return round.calls >= 1 && std::isfinite(round.outside_us) && round.outside_us >= kClockStepUs &&
+         std::isfinite(round.overhead_us) && round.overhead_us >= 0;
+}
+
+Reconciled Reconcile(std::span<const RoundClock> rounds) {
+  Reconciled result;
+  std::vector<double> insides;
+  std::vector<double> outsides;
+  int within = 0;
+  for (const RoundClock& round : rounds) {
+    ASSAY_CHECK(IsValid(round));
+    const double outside =
+        std::max(round.outside_us - round.overhead_us, kLeastOwnShare * round.outside_us) /
+        round.calls;
+    outsides.push_back(outside);
+    const std::optional<double> inside = InsideMean(round);
+    if (!inside) {
+      // An empty clock claims nothing; a malformed one is a claim that cannot be believed.
+      if (!round.inside_us.empty()) ++result.overruled;
+      result.paid_us.push_back(outside);
+      continue;
+    }
+    insides.push_back(*inside);
+    const double tolerance =
+        kCallToleranceUs + kRelativeTolerance * outside + kRoundToleranceUs / round.calls;
+    const bool close = std::abs(*inside - outside) <= tolerance;
+    if (close) ++within;
+    if (!close && *inside < outside) ++result.overruled;
+    result.paid_us.push_back(std::max(*inside, close ? kLeastPaidShare * outside : outside));
+  }
+  result.usable = static_cast<int>(insides.size());
+  if (!insides.empty()) result.inside_us = Quantile(insides, 0.5);
+  if (!outsides.empty()) result.outside_us = Quantile(outsides, 0.5);
+  result.agree = within > 0 && within >= kAgreeingShare * static_cast<double>(rounds.size());
+  return result;
+}
+
+}  // namespace assay

@@ -1,0 +1,373 @@
+#include "timing/statistics.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <random>
+
+namespace assay {
+namespace {
+
+using ::testing::ElementsAre;
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kMax = std::numeric_limits<double>::max();
+constexpr int kCases = 300;
+
+/// Random cases for the property tests; the seed is fixed, so a failure repeats.
+class Cases {
+ public:
+  double Uniform(double low, double high) {
+    return std::uniform_real_distribution<double>(low, high)(random_);
+  }
+  int Int(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
+  double LogUniform(double low, double high) {
+    return std::exp(Uniform(std::log(low), std::log(high)));
+  }
+  std::vector<double> Times(size_t n) {
+    std::vector<double> times(n);
+    const double scale = LogUniform(0.5, 1e6);
+    for (double& time : times) time = scale * Uniform(0.8, 1.5);
+    return times;
+  }
+  /// What a hostile process might write as one time.
+  double HostileTime(double honest) {
+    const double values[] = {
+        kNaN,        -kNaN, kInf,   -kInf,   0.0,
+        -0.0,        -1.0,  kMax,   -kMax,   5e-324,
+        1e-9,        1e12,  honest, -honest, std::numeric_limits<double>::min(),
+        honest * 0.9};
+    return values[Int(0, static_cast<int>(std::size(values)) - 1)];
+  }
+
+ private:
+  std::mt19937_64 random_{20240229};
+};
+
+RoundClock Round(int calls, double outside, double overhead, double inside) {
+  return {.calls = calls,
+          .outside_us = outside,
+          .overhead_us = overhead,
+          .inside_us = std::vector<double>(static_cast<size_t>(calls), inside)};
+}
+
+double Paid(const RoundClock& round) { return Reconcile({&round, 1}).paid_us.at(0); }
+
+/// outside_i of the contract, written down again.
+double OutsidePerCall(const RoundClock& round) {
+  return std::max(round.outside_us - round.overhead_us, 0.05 * round.outside_us) / round.calls;
+}
+
+TEST(Quantile, InterpolatesLikeType7) {
+  const std::vector<double> samples = {40, 10, 30, 20};
+  EXPECT_DOUBLE_EQ(Quantile(samples, 0), 10);
+  EXPECT_DOUBLE_EQ(Quantile(samples, 0.2), 16);
+  EXPECT_DOUBLE_EQ(Quantile(samples, 0.5), 25);
+  EXPECT_DOUBLE_EQ(Quantile(samples, 0.8), 34);
+  EXPECT_DOUBLE_EQ(Quantile(samples, 1), 40);
+  EXPECT_DOUBLE_EQ(Quantile(std::vector<double>{7}, 0.3), 7);
+}
+
+TEST(QuantileDeathTest, RefusesNoSamplesAndBadQ) {
+  const std::vector<double> one = {1};
+  EXPECT_DEATH(Quantile({}, 0.5), "check failed");
+  EXPECT_DEATH(Quantile(one, 1.5), "check failed");
+  EXPECT_DEATH(Quantile(one, kNaN), "check failed");
+  EXPECT_DEATH(Summarize({}), "check failed");
+}
+
+TEST(Quantile, IsMonotoneBoundedAndScaleFree) {
+  Cases cases;
+  for (int i = 0; i < kCases; ++i) {
+    std::vector<double> samples = cases.Times(static_cast<size_t>(cases.Int(1, 60)));
+    const auto [least, most] = std::minmax_element(samples.begin(), samples.end());
+    const double low_q = cases.Uniform(0, 1);
+    const double high_q = cases.Uniform(low_q, 1);
+    const double low = Quantile(samples, low_q);
+    const double high = Quantile(samples, high_q);
+    EXPECT_LE(*least, low);
+    EXPECT_LE(low, high);
+    EXPECT_LE(high, *most);
+
+    std::vector<double> nanoseconds = samples;
+    for (double& sample : nanoseconds) sample *= 1000;
+    EXPECT_NEAR(Quantile(nanoseconds, low_q), 1000 * low, 1e-9 * 1000 * low);
+
+    samples[static_cast<size_t>(cases.Int(0, static_cast<int>(samples.size()) - 1))] *= 1.5;
+    EXPECT_GE(Quantile(samples, low_q), low) << "a larger sample lowered the quantile";
+  }
+}
+
+TEST(Summarize, OrdersItsFigures) {
+  const Summary summary = Summarize(std::vector<double>{5, 1, 4, 2, 3});
+  EXPECT_DOUBLE_EQ(summary.median, 3);
+  EXPECT_DOUBLE_EQ(summary.p20, 1.8);
+  EXPECT_DOUBLE_EQ(summary.p80, 4.2);
+  EXPECT_DOUBLE_EQ(summary.min, 1);
+  EXPECT_EQ(summary.n, 5);
+}
+
+TEST(PairedRatio, OneRoundIsItsOwnInterval) {
+  const Ratio ratio = PairedRatio(std::vector<double>{10}, std::vector<double>{4});
+  EXPECT_DOUBLE_EQ(ratio.value, 2.5);
+  EXPECT_DOUBLE_EQ(ratio.low, 2.5);
+  EXPECT_DOUBLE_EQ(ratio.high, 2.5);
+}
+
+TEST(PairedRatio, PairsRoundsSoThatDriftCancels) {
+  // The card slows down threefold while the rounds run; every round still has the ratio 2.
+  std::vector<double> reference;
+  std::vector<double> candidate;
+  for (int i = 0; i < 30; ++i) {
+    candidate.push_back(50 * (1 + i / 15.0));
+    reference.push_back(2 * candidate.back());
+  }
+  const Ratio ratio = PairedRatio(reference, candidate);
+  EXPECT_DOUBLE_EQ(ratio.value, 2);
+  EXPECT_DOUBLE_EQ(ratio.low, 2);
+  EXPECT_DOUBLE_EQ(ratio.high, 2);
+}
+
+TEST(PairedRatio, ContainsItsValueAndIsDeterministicAndScaleFree) {
+  Cases cases;
+  for (int i = 0; i < kCases; ++i) {
+    const size_t n = static_cast<size_t>(cases.Int(1, 50));
+    std::vector<double> reference = cases.Times(n);
+    std::vector<double> candidate = cases.Times(n);
+    const Ratio ratio = PairedRatio(reference, candidate);
+    EXPECT_LE(ratio.low, ratio.value);
+    EXPECT_LE(ratio.value, ratio.high);
+    EXPECT_GT(ratio.low, 0);
+    const Ratio again = PairedRatio(reference, candidate);
+    EXPECT_EQ(again.low, ratio.low);
+    EXPECT_EQ(again.high, ratio.high);
+
+    for (double& time : reference) time *= 1024;  // A power of two: exact.
+    for (double& time : candidate) time *= 1024;
+    const Ratio scaled = PairedRatio(reference, candidate);
+    EXPECT_EQ(scaled.value, ratio.value);
+    EXPECT_EQ(scaled.low, ratio.low);
+    EXPECT_EQ(scaled.high, ratio.high);
+
+    for (double& time : candidate) time *= 2;
+    const Ratio slower = PairedRatio(reference, candidate);
+    EXPECT_EQ(slower.value, ratio.value / 2);
+    EXPECT_EQ(slower.high, ratio.high / 2);
+  }
+}
+
+TEST(PairedRatio, CoversTheTruthAboutAsOftenAsItSays) {
+  Cases cases;
+  int covered = 0;
+  constexpr int kExperiments = 400;
+  for (int i = 0; i < kExperiments; ++i) {
+    std::vector<double> reference(30, 100);
+    std::vector<double> candidate(30);
+    for (double& time : candidate) time = 50 * std::exp(cases.Uniform(-0.1, 0.1));
+    const Ratio ratio = PairedRatio(reference, candidate);
+    if (ratio.low <= 2 && 2 <= ratio.high) ++covered;
+  }
+  EXPECT_GE(covered, kExperiments * 90 / 100);
+  EXPECT_LT(covered, kExperiments) << "an interval that always covers is too wide to mean anything";
+}
+
+TEST(PairedRatio, TakesUnderFiveMilliseconds) {
+  Cases cases;
+  const std::vector<double> reference = cases.Times(200);
+  const std::vector<double> candidate = cases.Times(200);
+  auto best = std::chrono::nanoseconds::max();
+  for (int i = 0; i < 5; ++i) {  // The best of five, because test machines are busy.
+    const auto start = std::chrono::steady_clock::now();
+    EXPECT_GT(PairedRatio(reference, candidate).value, 0);
+    best = std::min<std::chrono::nanoseconds>(best, std::chrono::steady_clock::now() - start);
+  }
+#ifdef NDEBUG
+  EXPECT_LT(best, std::chrono::milliseconds(5));
+#endif
+  RecordProperty("best_us", std::to_string(static_cast<double>(best.count()) / 1000));
+}
+
+TEST(PairedRatioDeathTest, RefusesTimesThatCannotBe) {
+  const std::vector<double> one = {1};
+  for (const double bad : {0.0, -1.0, kNaN, kInf}) {
+    EXPECT_DEATH(PairedRatio(one, std::vector<double>{bad}), "check failed");
+    EXPECT_DEATH(PairedRatio(std::vector<double>{bad}, one), "check failed");
+  }
+  EXPECT_DEATH(PairedRatio({}, {}), "check failed");
+  EXPECT_DEATH(PairedRatio(one, std::vector<double>{1, 2}), "check failed");
+}
+
+TEST(IsValid, ChecksOnlyTheWorkersFigures) {
+  EXPECT_TRUE(IsValid({.calls = 1, .outside_us = 1, .overhead_us = 0, .inside_us = {kNaN, -1}}));
+  EXPECT_TRUE(IsValid({.calls = 1, .outside_us = 1, .overhead_us = 2, .inside_us = {}}));
+  EXPECT_FALSE(IsValid({.calls = 0, .outside_us = 1, .overhead_us = 0, .inside_us = {}}));
+  EXPECT_FALSE(IsValid({.calls = -3, .outside_us = 1, .overhead_us = 0, .inside_us = {}}));
+  for (const double bad : {0.0, 1e-4, -1.0, kNaN, kInf})
+    EXPECT_FALSE(IsValid({.calls = 1, .outside_us = bad, .overhead_us = 0, .inside_us = {}}));
+  for (const double bad : {-1.0, kNaN, kInf})
+    EXPECT_FALSE(IsValid({.calls = 1, .outside_us = 1, .overhead_us = bad, .inside_us = {}}));
+}
+
+TEST(ReconcileDeathTest, RefusesInvalidRounds) {
+  const RoundClock round = {.calls = 0, .outside_us = 1, .overhead_us = 0, .inside_us = {}};
+  EXPECT_DEATH(Reconcile({&round, 1}), "check failed");
+}
+
+TEST(Reconcile, NoRoundsGiveNothing) {
+  const Reconciled result = Reconcile({});
+  EXPECT_TRUE(result.paid_us.empty());
+  EXPECT_FALSE(result.agree);
+}
+
+TEST(Reconcile, PaysTheInsideClockWhileTheOutsideAllowsIt) {
+  // 64 calls: outside 52.75 us each, inside 52.125.
+  const std::vector<RoundClock> rounds(4, Round(64, 64 * 52.75 + 12, 12, 52.125));
+  const Reconciled result = Reconcile(rounds);
+  EXPECT_THAT(result.paid_us, ElementsAre(52.125, 52.125, 52.125, 52.125));
+  EXPECT_TRUE(result.agree);
+  EXPECT_DOUBLE_EQ(result.inside_us, 52.125);
+  EXPECT_DOUBLE_EQ(result.outside_us, 52.75);
+  EXPECT_EQ(result.usable, 4);
+  EXPECT_EQ(result.overruled, 0);
+}
+
+TEST(Reconcile, AnInsideClockThatClaimsTooLittlePaysTheOutsideOne) {
+  const std::vector<RoundClock> rounds(4, Round(64, 64 * 50, 0, 25));
+  const Reconciled result = Reconcile(rounds);
+  EXPECT_THAT(result.paid_us, ElementsAre(50, 50, 50, 50));
+  EXPECT_FALSE(result.agree);
+  EXPECT_EQ(result.overruled, 4);
+}
+
+TEST(Reconcile, AnInsideClockThatClaimsMoreIsBelieved) {
+  const RoundClock round = Round(16, 16 * 50, 0, 80);
+  const Reconciled result = Reconcile({&round, 1});
+  EXPECT_THAT(result.paid_us, ElementsAre(80));
+  EXPECT_FALSE(result.agree);
+  EXPECT_EQ(result.overruled, 0);
+}
+
+TEST(Reconcile, NoInsideSamplesPayTheOutsideClock) {
+  const RoundClock round = {.calls = 4, .outside_us = 220, .overhead_us = 20, .inside_us = {}};
+  const Reconciled result = Reconcile({&round, 1});
+  EXPECT_THAT(result.paid_us, ElementsAre(50));
+  EXPECT_FALSE(result.agree);
+  EXPECT_EQ(result.usable, 0);
+  EXPECT_EQ(result.overruled, 0);
+}
+
+TEST(Reconcile, ShortKernelsGainNoMoreThanFivePercentByLying) {
+  // 2 us a call, where the tolerance (1 + 0.1 + 5/64 us) is more than half of the time.
+  for (const double claim : {1e-300, 0.001, 0.5, 1.0, 1.5, 1.89})
+    EXPECT_GE(Paid(Round(64, 128, 0, claim)), 0.95 * 2) << claim;
+  // 0.5 us a call: zero is within tolerance, yet never pays zero.
+  EXPECT_DOUBLE_EQ(Paid(Round(64, 32, 0, 1e-9)), 0.95 * 0.5);
+}
+
+TEST(Reconcile, OverheadNeverExplainsAWholeRound) {
+  EXPECT_DOUBLE_EQ(Paid({.calls = 10, .outside_us = 100, .overhead_us = 100, .inside_us = {}}),
+                   0.5);
+  EXPECT_DOUBLE_EQ(Paid({.calls = 10, .outside_us = 100, .overhead_us = kMax, .inside_us = {}}),
+                   0.5);
+  EXPECT_DOUBLE_EQ(Paid({.calls = 10, .outside_us = 100, .overhead_us = 20, .inside_us = {}}), 8);
+}
+
+TEST(Reconcile, EachKindOfMalformedClockPaysTheOutsideOne) {
+  const std::vector<std::vector<double>> clocks = {
+      {50, 50, 50},                 // One too few.
+      {50, 50, 50, 50, 50},         // One too many.
+      {50, 50, 50, kNaN},           // Not a number.
+      {50, 50, 50, kInf},           //
+      {50, 50, 50, -kInf},          //
+      {50, 50, 50, 0},              // No call takes no time.
+      {50, 50, 50, -0.0},           //
+      {250, -50, -50, 50},          // Sums to an honest total.
+      {kMax, kMax, kMax, kMax},     // The sum overflows.
+      {5e-324, 5e-324, 5e-324, 0},  //
+  };
+  for (const std::vector<double>& inside : clocks) {
+    const RoundClock round = {
+        .calls = 4, .outside_us = 210, .overhead_us = 10, .inside_us = inside};
+    const Reconciled result = Reconcile({&round, 1});
+    EXPECT_THAT(result.paid_us, ElementsAre(50)) << testing::PrintToString(inside);
+    EXPECT_EQ(result.usable, 0);
+    EXPECT_EQ(result.overruled, 1);
+    EXPECT_FALSE(result.agree);
+  }
+}
+
+TEST(Reconcile, AgreesWhenThreeQuartersOfTheRoundsDo) {
+  std::vector<RoundClock> rounds(8, Round(16, 800, 0, 50));
+  rounds[0] = Round(16, 8000, 0, 50);  // The machine was busy elsewhere.
+  rounds[1] = Round(16, 8000, 0, 50);
+  EXPECT_TRUE(Reconcile(rounds).agree);
+  rounds[2].inside_us.pop_back();
+  EXPECT_FALSE(Reconcile(rounds).agree);
+}
+
+TEST(Reconcile, HostileClocksNeverPayLessThanTheOutsideClockAllows) {
+  Cases cases;
+  for (int i = 0; i < 20 * kCases; ++i) {
+    std::vector<RoundClock> rounds(static_cast<size_t>(cases.Int(1, 6)));
+    for (RoundClock& round : rounds) {
+      round.calls = cases.Int(1, 128);
+      round.outside_us = cases.LogUniform(1e-3, 1e9);
+      round.overhead_us = cases.Int(0, 3) == 0 ? 0 : round.outside_us * cases.Uniform(0, 1.5);
+      const double honest = OutsidePerCall(round);
+      const int size = cases.Int(0, 3) == 0 ? cases.Int(0, 200) : round.calls;
+      const bool all_hostile = cases.Int(0, 1) == 0;
+      for (int call = 0; call < size; ++call)
+        round.inside_us.push_back(all_hostile || call == size - 1
+                                      ? cases.HostileTime(honest)
+                                      : honest * cases.Uniform(0.001, 2));
+    }
+    const Reconciled result = Reconcile(rounds);
+    ASSERT_EQ(result.paid_us.size(), rounds.size());
+    for (size_t r = 0; r < rounds.size(); ++r) {
+      const double outside = OutsidePerCall(rounds[r]);
+      ASSERT_TRUE(std::isfinite(result.paid_us[r]));
+      ASSERT_GT(result.paid_us[r], 0);
+      ASSERT_GE(result.paid_us[r], 0.95 * outside * (1 - 1e-12));
+    }
+    ASSERT_TRUE(std::isfinite(result.inside_us));
+    ASSERT_TRUE(std::isfinite(result.outside_us));
+    ASSERT_GT(Summarize(result.paid_us).min, 0);
+  }
+}
+
+TEST(Reconcile, ALongerBracketNeverPaysLess) {
+  Cases cases;
+  for (int i = 0; i < 10 * kCases; ++i) {
+    RoundClock round = Round(cases.Int(1, 128), cases.LogUniform(1, 1e6), 0, 1);
+    round.overhead_us = round.outside_us * cases.Uniform(0, 1.2);
+    round.inside_us.assign(round.inside_us.size(),
+                           OutsidePerCall(round) * cases.LogUniform(0.1, 10));
+    const double paid = Paid(round);
+    round.outside_us *= cases.Uniform(1, 3);
+    EXPECT_GE(Paid(round), paid * (1 - 1e-12));
+    round.overhead_us *= cases.Uniform(0, 1);
+    EXPECT_GE(Paid(round), paid * (1 - 1e-12)) << "a smaller overhead lowered the paid time";
+  }
+}
+
+TEST(Reconcile, IsScaleFreeApartFromTheAbsoluteTolerances) {
+  // Long enough that 1 us + 5 us/calls decide nothing: milliseconds against seconds.
+  Cases cases;
+  for (int i = 0; i < kCases; ++i) {
+    const int calls = cases.Int(1, 64);
+    const double time = cases.LogUniform(1e5, 1e6);
+    double share = cases.Uniform(0.5, 1.5);
+    if (std::abs(std::abs(share - 1) - 0.05) < 0.001) share = 1;  // On the edge they do decide.
+    const double paid = Paid(Round(calls, time * calls, time, time * share));
+    const double scaled = Paid(Round(calls, 1000 * time * calls, 1000 * time, 1000 * time * share));
+    EXPECT_NEAR(scaled, 1000 * paid, 1e-6 * scaled);
+  }
+}
+
+}  // namespace
+}  // namespace assay
