@@ -1,0 +1,56 @@
+# Assay's commands. `make help` lists them; docs/development.md explains them.
+#
+#   PYTHON=/path  an interpreter with torch and triton, used as it is (default: the project's .venv)
+#   JOBS=n        parallel jobs (default: all cores)
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+SHELL := /bin/bash
+
+JOBS ?= $(shell nproc)
+export JOBS PYTHON
+
+launcher = $(if $(shell command -v ccache),-DCMAKE_C_COMPILER_LAUNCHER=ccache \
+             -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+build_preset = cmake --preset $(1) -Wno-dev $(launcher) && cmake --build --preset $(1) -j $(JOBS)
+
+.PHONY: help demo test build setup format lint-cpp asan tsan test-gpu clean
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' Makefile | column -t -s '|'
+
+demo: build ## install what is missing, build, and judge examples/relu.py
+	@scripts/demo
+
+test: build ## format check, C++ tests, Python tests; says what was skipped and why
+	scripts/format --check
+	scripts/ctest release
+	scripts/pytest
+
+build: setup ## the release build, in build/release
+	$(call build_preset,release)
+
+# Targets that need the test and lint tools hand --dev to the setup they depend on.
+test lint-cpp asan tsan: SETUP_FLAGS = --dev
+setup: ## install what the build lacks (apt) and make .venv
+	@scripts/setup $(SETUP_FLAGS)
+
+format: ## format the C++ sources
+	scripts/format
+
+lint-cpp: build ## clang-tidy over all C++ sources (minutes)
+	scripts/lint-cpp
+
+asan: setup ## C++ tests under the address and undefined-behaviour sanitizers
+	$(call build_preset,asan)
+	scripts/ctest asan
+
+tsan: setup ## C++ tests under the thread sanitizer
+	$(call build_preset,tsan)
+	scripts/ctest tsan
+
+test-gpu: ## GPU tests, on a machine that has an NVIDIA GPU
+	tests/gpu/run
+
+clean: ## remove builds (not .venv)
+	rm -rf build dist .pytest_cache .hypothesis
