@@ -37,4 +37,15 @@ static inline bool set_contains(const TSCharacterRange* ranges, uint32_t count, 
     }                                                                       \
   } while (0)
 
+/* 0.20 took the last two as designated initialisers; now they are positional. */
+#undef REDUCE
+#define REDUCE(symbol_value, children, precedence, production) \
+  {{                                                           \
+      .reduce = {.type = TSParseActionTypeReduce,              \
+                 .child_count = (children),                    \
+                 .symbol = (symbol_value),                     \
+                 .dynamic_precedence = (precedence),           \
+                 .production_id = (production)},               \
+  }}
+
 #endif
