@@ -1,0 +1,201 @@
+"""The numeric rule: is a candidate's output right?
+
+``y`` is the candidate's output, ``e`` the reference's own (eager) output and ``x`` the reference
+evaluated in float64. An element's error is measured in units of its allowance,
+
+    r(y) = |y - x| / (tol * s + tol * |x|),   s = min(1, rms(x)),
+
+so that small outputs are not drowned by an absolute tolerance. The output passes when
+
+    max r(y) <= max(1, 2 * max r(e))                      never stricter than twice eager's error
+    ||y - x|| <= max(5 * tol * ||x - mean(x)||, 2 * ||e - x||)   a constant cannot pass
+
+and NaN and infinities stand exactly where the reference has them. Integers and booleans are exact.
+Everything runs in chunks, so that outputs of several gigabytes need little extra memory.
+"""
+
+import math
+
+import torch
+
+CHUNK = 1 << 24  # elements compared at once: 128 MiB in float64
+
+TOLERANCE = {
+    torch.float64: 1e-7,
+    torch.float32: 1e-4,
+    torch.complex128: 1e-7,
+    torch.complex64: 1e-4,
+    torch.float16: 1e-2,
+    torch.bfloat16: 1e-2,
+}
+FP8_TOLERANCE = 5e-2
+
+
+def tolerance(dtype: torch.dtype) -> float:
+    """Relative and absolute tolerance of a dtype; 0 for exact ones."""
+    if dtype in TOLERANCE:
+        return TOLERANCE[dtype]
+    return FP8_TOLERANCE if dtype.is_floating_point else 0.0
+
+
+def compare(y: torch.Tensor, eager: torch.Tensor, exact: torch.Tensor) -> dict:
+    """Compares one output. ``exact`` is the higher-precision reference (or ``eager`` itself).
+
+    All have one shape. Returns {passed, max_abs_err, max_rel_err, mismatches, total, first_bad,
+    got, expected, pattern}.
+    """
+    tol = tolerance(y.dtype)
+    if y.numel() == 0:
+        return _report(True, 0.0, 0.0, 0, 0, None, None, None, "")
+    if tol == 0.0:
+        return _compare_exact(y, eager)
+    if y.is_complex():
+        y, eager, exact = (torch.view_as_real(t.resolve_conj()) for t in (y, eager, exact))
+    shape = y.shape
+    y, eager, exact = (t.reshape(-1) for t in (y, eager, exact))
+
+    moments = _moments(exact)
+    scale = tol * min(1.0, moments["rms"]) if moments["rms"] > 0 else tol
+    worst, eager_worst, max_abs, max_rel = 0.0, 0.0, 0.0, 0.0
+    square, eager_square = 0.0, 0.0
+    misplaced = 0
+    for a, b in _chunks(y.numel()):
+        cy, ce, cx = y[a:b].double(), eager[a:b].double(), exact[a:b].double()
+        finite = torch.isfinite(cx)
+        # Where float64 is finite but eager overflows, the dtype cannot hold the value: eager rules.
+        overflow = finite & ~torch.isfinite(ce)
+        same = torch.where(overflow | ~finite, _same_special(cy, torch.where(overflow, ce, cx)), torch.isfinite(cy))
+        misplaced += int((~same).sum())
+        usable = finite & same & ~overflow
+        zero = torch.zeros((), dtype=torch.float64, device=y.device)
+        error = torch.where(usable, (cy - cx).abs(), zero)
+        eager_error = torch.where(usable, (ce - cx).abs(), zero)
+        allowance = scale + tol * torch.where(finite, cx.abs(), zero)
+        figures = torch.stack(
+            [
+                (error / allowance).max(),
+                (eager_error / allowance).max(),
+                error.max(),
+                torch.where(usable & (cx != 0), error / cx.abs(), zero).max(),
+                error.square().sum(),
+                eager_error.square().sum(),
+            ]
+        ).tolist()
+        worst, eager_worst = max(worst, figures[0]), max(eager_worst, figures[1])
+        max_abs, max_rel = max(max_abs, figures[2]), max(max_rel, figures[3])
+        square, eager_square = square + figures[4], eager_square + figures[5]
+
+    limit = max(1.0, 2.0 * eager_worst)
+    spread = moments["spread"] if moments["spread"] > 0 else moments["norm"]
+    norm_limit = max(5 * tol * spread, 2.0 * math.sqrt(eager_square))
+    elementwise = misplaced == 0 and worst <= limit
+    passed = elementwise and (math.sqrt(square) <= norm_limit or spread == 0)
+    if passed:
+        return _report(True, max_abs, max_rel, 0, y.numel(), None, None, None, "")
+    bad = _mismatches(y, eager, exact, scale, tol, limit if not elementwise else 0.0)
+    return _describe(bad, y, exact, shape, max_abs, max_rel)
+
+
+def _compare_exact(y: torch.Tensor, reference: torch.Tensor) -> dict:
+    shape = y.shape
+    y, reference = y.reshape(-1), reference.reshape(-1)
+    bad = y != reference
+    if not bool(bad.any()):
+        return _report(True, 0.0, 0.0, 0, y.numel(), None, None, None, "")
+    difference = (y.double() - reference.double()).abs()
+    relative = torch.where(reference != 0, difference / reference.double().abs(), torch.zeros_like(difference))
+    return _describe(bad, y, reference, shape, float(difference.max()), float(relative.max()))
+
+
+def _chunks(count: int):
+    return ((a, min(a + CHUNK, count)) for a in range(0, count, CHUNK))
+
+
+def _same_special(value: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
+    return torch.where(torch.isnan(wanted), torch.isnan(value), value == wanted)
+
+
+def _moments(exact: torch.Tensor) -> dict:
+    """rms and norms over the finite elements: of x, and of x about its mean."""
+    count, total, square = 0, 0.0, 0.0
+    for a, b in _chunks(exact.numel()):
+        part = exact[a:b].double()
+        finite = torch.isfinite(part)
+        part = torch.where(finite, part, torch.zeros_like(part))
+        figures = torch.stack([finite.sum().double(), part.sum(), part.square().sum()]).tolist()
+        count, total, square = count + figures[0], total + figures[1], square + figures[2]
+    if count == 0:
+        return {"rms": 0.0, "norm": 0.0, "spread": 0.0}
+    mean = total / count
+    centred = 0.0
+    for a, b in _chunks(exact.numel()):
+        part = exact[a:b].double()
+        part = torch.where(torch.isfinite(part), part - mean, torch.zeros_like(part))
+        centred += float(part.square().sum())
+    return {"rms": math.sqrt(square / count), "norm": math.sqrt(square), "spread": math.sqrt(centred)}
+
+
+def _mismatches(y, eager, exact, scale: float, tol: float, limit: float) -> torch.Tensor:
+    """Which elements are wrong. ``limit`` 0: the norm failed, so count against the plain tolerance."""
+    bad = torch.empty(y.numel(), dtype=torch.bool, device=y.device)
+    for a, b in _chunks(y.numel()):
+        cy, ce, cx = y[a:b].double(), eager[a:b].double(), exact[a:b].double()
+        wanted = torch.where(torch.isfinite(cx) & ~torch.isfinite(ce), ce, cx)
+        finite = torch.isfinite(wanted)
+        ratio = (cy - wanted).abs() / (scale + tol * wanted.abs())
+        within = ratio <= (limit if limit > 0 else 0.05)
+        bad[a:b] = torch.where(finite, ~(within & torch.isfinite(cy)), ~_same_special(cy, wanted))
+    return bad
+
+
+def _describe(bad, y, expected, shape, max_abs: float, max_rel: float) -> dict:
+    total = y.numel()
+    count = int(bad.sum())
+    if count == 0:  # every element is close, the whole is not: an error without a place
+        return _report(False, max_abs, max_rel, 0, total, None, None, None, "systematic error in every element")
+    first = int(torch.argmax(bad.to(torch.uint8)))
+    index = [int(i) for i in torch.unravel_index(torch.tensor(first), shape)] if len(shape) else []
+    got, want = float(y[first]), float(expected[first])
+    return _report(
+        False, max_abs, max_rel, count, total, index, got, want, _pattern(bad.reshape(shape), y, count, first)
+    )
+
+
+def _pattern(bad: torch.Tensor, y: torch.Tensor, count: int, first: int) -> str:
+    """What the wrong elements have in common, in words a kernel author can use."""
+    total = bad.numel()
+    if y.is_floating_point() and not bool(torch.isfinite(y).all()):
+        share = float((~torch.isfinite(y)).sum()) / total
+        return f"NaN or infinity in {100 * share:.3g} % of the elements" + (
+            ": parts of the output were never written" if share > 0.01 else ""
+        )
+    if not bool((y != 0).any()):
+        return "all zeros"
+    if count == total:
+        return "every element is wrong"
+    if count > 0.9 * total:
+        return "nearly every element is wrong"
+    if bad.dim() >= 2:
+        columns = bad.reshape(-1, bad.shape[-1]).any(dim=0)
+        start = int(torch.argmax(columns.to(torch.uint8)))
+        if start > 0 and bool(columns[start:].all()) and columns.numel() - start <= columns.numel() // 2:
+            return f"only the tail of the last dimension is wrong (from index {start} of {columns.numel()})"
+    if first > total // 2 and bool(bad.reshape(-1)[first:].float().mean() > 0.9):
+        return f"only the tail is wrong (from flat index {first} of {total})"
+    if count <= max(8, total // 1000):
+        return "a few scattered elements are wrong"
+    return "part of the elements is wrong"
+
+
+def _report(passed, max_abs, max_rel, mismatches, total, first_bad, got, expected, pattern) -> dict:
+    return {
+        "passed": passed,
+        "max_abs_err": max_abs,
+        "max_rel_err": max_rel,
+        "mismatches": mismatches,
+        "total": total,
+        "first_bad": first_bad,
+        "got": got,
+        "expected": expected,
+        "pattern": pattern,
+    }

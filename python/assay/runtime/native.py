@@ -1,0 +1,158 @@
+"""ctypes face of libassay_native: shared memory, the go/done words, the GPU driver, the sandbox."""
+
+import ctypes
+import json
+
+_library: ctypes.CDLL | None = None
+
+
+class Segment(ctypes.Structure):
+    """Device memory shared between processes; ``fd`` is -1 on the importing side."""
+
+    _fields_ = [
+        ("address", ctypes.c_ulonglong),
+        ("bytes", ctypes.c_size_t),
+        ("handle", ctypes.c_uint64),
+        ("fd", ctypes.c_int),
+    ]
+
+
+class Quiet(ctypes.Structure):
+    _fields_ = [("max_gap_ns", ctypes.c_uint64), ("span_ns", ctypes.c_uint64)]
+
+
+class NativeError(RuntimeError):
+    """A native call failed; the text says which and why."""
+
+
+def load(path: str) -> None:
+    """Opens the library once; the zygote does, its children inherit it."""
+    global _library
+    library = ctypes.CDLL(path)
+    pointer, text = ctypes.c_void_p, ctypes.c_char_p
+    signatures = {
+        "assay_last_error": (text, []),
+        "assay_control_map": (pointer, [ctypes.c_int]),
+        "assay_control_wait_go": (ctypes.c_int, [pointer, ctypes.c_uint32, ctypes.c_double]),
+        "assay_control_calls": (ctypes.c_uint32, [pointer]),
+        "assay_control_first_slot": (ctypes.c_uint32, [pointer]),
+        "assay_control_done": (
+            None,
+            [pointer, ctypes.c_uint32, ctypes.POINTER(ctypes.c_double), ctypes.c_uint32, ctypes.c_int],
+        ),
+        "assay_host_segment_create": (pointer, [ctypes.c_size_t, ctypes.c_int, ctypes.POINTER(ctypes.c_int)]),
+        "assay_host_segment_map": (pointer, [ctypes.c_int, ctypes.c_size_t, ctypes.c_int]),
+        "assay_host_segment_unmap": (None, [pointer, ctypes.c_size_t]),
+        "assay_gpu_open": (ctypes.c_int, [ctypes.c_int]),
+        "assay_gpu_segment_create": (ctypes.c_int, [ctypes.c_size_t, ctypes.POINTER(Segment)]),
+        "assay_gpu_segment_import": (
+            ctypes.c_int,
+            [ctypes.c_int, ctypes.c_size_t, ctypes.c_int, ctypes.POINTER(Segment)],
+        ),
+        "assay_gpu_segment_release": (None, [ctypes.POINTER(Segment)]),
+        "assay_gpu_watch_quiet": (ctypes.c_int, [ctypes.c_uint64, ctypes.POINTER(Quiet)]),
+        "assay_gpu_reset_persisting_l2": (ctypes.c_int, []),
+        "assay_sandbox_unshare": (ctypes.c_int, [text, text, ctypes.c_size_t]),
+        "assay_sandbox_confine": (
+            ctypes.c_int,
+            [text, ctypes.POINTER(ctypes.c_int), ctypes.c_int, text, ctypes.c_size_t],
+        ),
+    }
+    for name, (result, arguments) in signatures.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    _library = library
+
+
+def call(name: str, *arguments):
+    """Calls a function that returns 0 or fails; raises NativeError with the library's own words."""
+    if getattr(_library, name)(*arguments) != 0:
+        raise NativeError(last_error())
+
+
+def last_error() -> str:
+    return _library.assay_last_error().decode(errors="replace")
+
+
+class Control:
+    """This process's end of the control page (``src/arena/control_page.h``)."""
+
+    def __init__(self, fd: int):
+        self._page = _library.assay_control_map(fd)
+        if not self._page:
+            raise NativeError(last_error())
+        self._inside = (ctypes.c_double * 1024)()
+
+    def wait_go(self, number: int, seconds: float) -> bool:
+        """True when round ``number`` began, False when there are no more. Releases the GIL."""
+        result = _library.assay_control_wait_go(self._page, number, seconds)
+        if result < 0:
+            raise TimeoutError("no round began")
+        return result == 1
+
+    def calls(self) -> int:
+        return _library.assay_control_calls(self._page)
+
+    def first_slot(self) -> int:
+        return _library.assay_control_first_slot(self._page)
+
+    def done(self, number: int, inside_us: list[float], failed: bool) -> None:
+        count = min(len(inside_us), len(self._inside))
+        self._inside[:count] = inside_us[:count]
+        _library.assay_control_done(self._page, number, self._inside, count, int(failed))
+
+
+def host_create(size: int, sealed: bool) -> tuple[int, int]:
+    """(address, fd) of shared host memory; ``sealed``: nobody else can map it for writing."""
+    fd = ctypes.c_int(-1)
+    address = _library.assay_host_segment_create(size, int(sealed), ctypes.byref(fd))
+    if not address:
+        raise NativeError(last_error())
+    return address, fd.value
+
+
+def host_map(fd: int, size: int, writable: bool) -> int:
+    address = _library.assay_host_segment_map(fd, size, int(writable))
+    if not address:
+        raise NativeError(last_error())
+    return address
+
+
+def host_unmap(address: int, size: int) -> None:
+    _library.assay_host_segment_unmap(address, size)
+
+
+def gpu_create(size: int) -> Segment:
+    segment = Segment()
+    call("assay_gpu_segment_create", size, ctypes.byref(segment))
+    return segment
+
+
+def gpu_import(fd: int, size: int, writable: bool) -> Segment:
+    segment = Segment()
+    call("assay_gpu_segment_import", fd, size, int(writable), ctypes.byref(segment))
+    return segment
+
+
+def gpu_release(segment: Segment) -> None:
+    _library.assay_gpu_segment_release(ctypes.byref(segment))
+
+
+def gpu_watch_quiet(nanoseconds: int) -> tuple[float, float]:
+    """(largest gap, span) of the GPU's clock in microseconds while watching it."""
+    quiet = Quiet()
+    call("assay_gpu_watch_quiet", nanoseconds, ctypes.byref(quiet))
+    return quiet.max_gap_ns / 1e3, quiet.span_ns / 1e3
+
+
+def sandbox_unshare(spec: dict) -> dict:
+    report = ctypes.create_string_buffer(1 << 16)
+    call("assay_sandbox_unshare", json.dumps(spec).encode(), report, len(report))
+    return json.loads(report.value)
+
+
+def sandbox_confine(spec: dict, keep_fds: list[int], report: dict) -> dict:
+    buffer = ctypes.create_string_buffer(json.dumps(report).encode(), 1 << 16)
+    keep = (ctypes.c_int * len(keep_fds))(*keep_fds)
+    call("assay_sandbox_confine", json.dumps(spec).encode(), keep, len(keep_fds), buffer, len(buffer))
+    return json.loads(buffer.value)

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/clock.h"
+#include "base/fd.h"
+
+namespace assay {
+
+/// The page that the worker shares with one candidate: the go and done words, and what the
+/// candidate says about its last round. Everything the candidate can write here may be a lie; the
+/// worker reads numbers from it, never addresses or sizes it would act on.
+///
+///     worker                          candidate
+///     go = n, thaw  ───────────────▶  WaitGo(n)
+///     clock starts                    K calls, results copied out, device synchronised
+///     WaitDone(n)   ◀───────────────  inside clocks written, done = n
+///     clock stops, freeze
+struct ControlPage {
+  static constexpr uint32_t kMaxCalls = 1024;
+  static constexpr uint32_t kStop = 0xFFFFFFFFu;  ///< a `go` that ends the loop of rounds
+
+  std::atomic<uint32_t> go;
+  char pad0[60];
+  std::atomic<uint32_t> done;
+  char pad1[60];
+  std::atomic<uint32_t> calls;           ///< worker: calls of round `go`
+  std::atomic<uint32_t> first_slot;      ///< worker: first input slot of the round
+  std::atomic<uint32_t> failed;          ///< candidate: the round ended in an exception
+  char pad2[52];
+  double inside_us[kMaxCalls];           ///< candidate: its own clock for each call
+};
+static_assert(std::atomic<uint32_t>::is_always_lock_free);
+
+/// Owns the shared memory of a ControlPage. The descriptor is passed to the candidate.
+class SharedControl {
+ public:
+  static Result<SharedControl> Create();
+  SharedControl(SharedControl&& other) noexcept
+      : fd_(std::move(other.fd_)), page_(std::exchange(other.page_, nullptr)) {}
+  SharedControl& operator=(SharedControl&& other) noexcept;
+  ~SharedControl();
+
+  [[nodiscard]] int fd() const { return fd_.get(); }
+  [[nodiscard]] ControlPage* page() const { return page_; }
+
+ private:
+  SharedControl(UniqueFd fd, ControlPage* page) : fd_(std::move(fd)), page_(page) {}
+
+  UniqueFd fd_;
+  ControlPage* page_ = nullptr;
+};
+
+/// Waits until `word` equals `value`: spins briefly, then sleeps in the kernel (futex).
+/// False when `deadline` passes first. Usable between processes.
+bool WaitWord(const std::atomic<uint32_t>& word, uint32_t value, TimePoint deadline);
+
+/// Stores and wakes a WaitWord on the other side.
+void PostWord(std::atomic<uint32_t>& word, uint32_t value);
+
+}  // namespace assay

@@ -1,0 +1,135 @@
+// The C ABI that the Python runtime loads with ctypes. Everything here runs in the judge's or a
+// candidate's process; nothing here decides anything.
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "arena/control_page.h"
+#include "native/cuda_driver.h"
+
+namespace {
+
+thread_local std::string last_error;       // NOLINT: the C ABI's errno
+std::unique_ptr<assay::CudaDriver> driver;  // NOLINT: one per process, set by assay_gpu_open
+
+int Fail(const assay::Error& error) {
+  last_error = error.message;
+  return error.code == assay::ErrorCode::kUnavailable ? -2 : -1;
+}
+
+int NoDriver() { return Fail(assay::Err(assay::ErrorCode::kInternal, "assay_gpu_open was not called")); }
+
+}  // namespace
+
+extern "C" {
+
+/// Text of the last failure on this thread.
+const char* assay_last_error() { return last_error.c_str(); }
+
+/// Maps the control page from its descriptor; null on failure.
+void* assay_control_map(int fd) {
+  void* memory = ::mmap(nullptr, sizeof(assay::ControlPage), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (memory != MAP_FAILED) return memory;
+  Fail(assay::ErrnoError("mmap", errno));
+  return nullptr;
+}
+
+/// Waits for round `round`: 1 it began, 0 no more rounds, -1 nothing came within `seconds`.
+int assay_control_wait_go(void* memory, uint32_t round, double seconds) {
+  auto* page = static_cast<assay::ControlPage*>(memory);
+  const auto deadline = assay::DeadlineIn(assay::Seconds(seconds));
+  while (assay::Clock::now() < deadline) {
+    if (page->go.load(std::memory_order_acquire) == assay::ControlPage::kStop) return 0;
+    if (assay::WaitWord(page->go, round, std::min(deadline, assay::DeadlineIn(assay::Seconds(0.05))))) return 1;
+  }
+  return -1;
+}
+
+uint32_t assay_control_calls(void* memory) { return static_cast<assay::ControlPage*>(memory)->calls; }
+uint32_t assay_control_first_slot(void* memory) { return static_cast<assay::ControlPage*>(memory)->first_slot; }
+
+/// Ends round `round`: `inside_us` holds `count` readings of the caller's own clock.
+void assay_control_done(void* memory, uint32_t round, const double* inside_us, uint32_t count, int failed) {
+  auto* page = static_cast<assay::ControlPage*>(memory);
+  count = std::min(count, assay::ControlPage::kMaxCalls);
+  std::memcpy(page->inside_us, inside_us, count * sizeof(double));
+  page->failed.store(static_cast<uint32_t>(failed), std::memory_order_relaxed);
+  assay::PostWord(page->done, round);
+}
+
+/// Memory of `bytes` that others can map from *fd but never for writing; this process can.
+void* assay_host_segment_create(size_t bytes, int sealed_for_others, int* fd) {
+  *fd = ::memfd_create("assay-segment", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (*fd < 0 || ::ftruncate(*fd, static_cast<off_t>(bytes)) != 0) {
+    Fail(assay::ErrnoError("memfd_create", errno));
+    return nullptr;
+  }
+  void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+  // F_SEAL_FUTURE_WRITE keeps the mapping above writable and refuses every later one.
+  const int seals = F_SEAL_SHRINK | F_SEAL_GROW | (sealed_for_others != 0 ? F_SEAL_FUTURE_WRITE : 0) | F_SEAL_SEAL;
+  if (memory == MAP_FAILED || ::fcntl(*fd, F_ADD_SEALS, seals) != 0) {
+    Fail(assay::ErrnoError("cannot share host memory", errno));
+    return nullptr;
+  }
+  return memory;
+}
+
+void* assay_host_segment_map(int fd, size_t bytes, int writable) {
+  void* memory = ::mmap(nullptr, bytes, PROT_READ | (writable != 0 ? PROT_WRITE : 0), MAP_SHARED, fd, 0);
+  if (memory != MAP_FAILED) return memory;
+  Fail(assay::ErrnoError("mmap", errno));
+  return nullptr;
+}
+
+void assay_host_segment_unmap(void* memory, size_t bytes) { ::munmap(memory, bytes); }
+
+/// 0, or -2 where there is no GPU, or -1.
+int assay_gpu_open(int device) {
+  auto opened = assay::CudaDriver::Open(device);
+  if (!opened.ok()) return Fail(opened.error());
+  driver = std::make_unique<assay::CudaDriver>(*std::move(opened));
+  return 0;
+}
+
+int assay_gpu_segment_create(size_t bytes, assay::CudaDriver::Segment* segment) {
+  if (!driver) return NoDriver();
+  auto created = driver->CreateSegment(bytes);
+  if (!created.ok()) return Fail(created.error());
+  *segment = *created;
+  return 0;
+}
+
+int assay_gpu_segment_import(int fd, size_t bytes, int writable, assay::CudaDriver::Segment* segment) {
+  if (!driver) return NoDriver();
+  auto imported = driver->ImportSegment(fd, bytes, writable != 0);
+  if (!imported.ok()) return Fail(imported.error());
+  *segment = *imported;
+  return 0;
+}
+
+void assay_gpu_segment_release(const assay::CudaDriver::Segment* segment) {
+  if (driver) driver->ReleaseSegment(*segment);
+}
+
+int assay_gpu_watch_quiet(uint64_t nanoseconds, assay::CudaDriver::Quiet* quiet) {
+  if (!driver) return NoDriver();
+  auto watched = driver->WatchQuiet(nanoseconds);
+  if (!watched.ok()) return Fail(watched.error());
+  *quiet = *watched;
+  return 0;
+}
+
+int assay_gpu_reset_persisting_l2() {
+  if (!driver) return NoDriver();
+  auto status = driver->ResetPersistingL2();
+  return status.ok() ? 0 : Fail(status.error());
+}
+
+}  // extern "C"

@@ -1,0 +1,209 @@
+#include "native/cuda_driver.h"
+
+#include <dlfcn.h>
+
+#include <cstring>
+
+namespace assay {
+namespace {
+
+// Structures of cuda.h that the calls below take.
+struct MemLocation {
+  int type;  // 1: device
+  int id;
+};
+struct AllocationProp {
+  int type;                  // 1: pinned
+  int requested_handle_types;  // 1: POSIX file descriptor
+  MemLocation location;
+  void* win32_meta_data;
+  struct {
+    unsigned char compression_type;
+    unsigned char gpu_direct_rdma_capable;
+    unsigned short usage;
+    unsigned char reserved[4];
+  } flags;
+};
+struct AccessDesc {
+  MemLocation location;
+  int flags;  // 1: read, 3: read and write
+};
+static_assert(sizeof(AllocationProp) == 32 && sizeof(AccessDesc) == 12);
+
+constexpr int kPosixFd = 1;
+
+// Reads the device's nanosecond clock until `duration` has passed and keeps the largest step.
+constexpr const char* kQuietPtx = R"(
+.version 7.0
+.target sm_70
+.address_size 64
+.visible .entry assay_quiet(.param .u64 result, .param .u64 duration) {
+  .reg .u64 %out, %duration, %start, %last, %now, %step, %gap, %span;
+  .reg .pred %more;
+  ld.param.u64 %out, [result];
+  ld.param.u64 %duration, [duration];
+  cvta.to.global.u64 %out, %out;
+  mov.u64 %gap, 0;
+  mov.u64 %start, %globaltimer;
+  mov.u64 %last, %start;
+watch:
+  mov.u64 %now, %globaltimer;
+  sub.u64 %step, %now, %last;
+  max.u64 %gap, %gap, %step;
+  mov.u64 %last, %now;
+  sub.u64 %span, %now, %start;
+  setp.lt.u64 %more, %span, %duration;
+  @%more bra watch;
+  st.global.u64 [%out], %gap;
+  st.global.u64 [%out+8], %span;
+  ret;
+}
+)";
+
+}  // namespace
+
+struct CudaDriver::Table {
+  int (*init)(unsigned);
+  int (*device_get)(int*, int);
+  int (*primary_retain)(void**, int);
+  int (*ctx_set_current)(void*);
+  int (*error_name)(int, const char**);
+  int (*granularity)(size_t*, const AllocationProp*, int);
+  int (*mem_create)(uint64_t*, size_t, const AllocationProp*, unsigned long long);
+  int (*mem_release)(uint64_t);
+  int (*export_handle)(void*, uint64_t, int, unsigned long long);
+  int (*import_handle)(uint64_t*, void*, int);
+  int (*address_reserve)(DevicePtr*, size_t, size_t, DevicePtr, unsigned long long);
+  int (*address_free)(DevicePtr, size_t);
+  int (*mem_map)(DevicePtr, size_t, size_t, uint64_t, unsigned long long);
+  int (*mem_unmap)(DevicePtr, size_t);
+  int (*set_access)(DevicePtr, size_t, const AccessDesc*, size_t);
+  int (*module_load)(void**, const void*);
+  int (*module_function)(void**, void*, const char*);
+  int (*launch)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**,
+                void**);
+  int (*ctx_synchronize)();
+  int (*mem_alloc)(DevicePtr*, size_t);
+  int (*copy_to_host)(void*, DevicePtr, size_t);
+  int (*reset_persisting)();
+};
+
+Status CudaDriver::Check(int code, const char* what) const {
+  if (code == 0) return {};
+  const char* name = nullptr;
+  if (table_->error_name(code, &name) != 0 || name == nullptr) name = "unknown error";
+  return Err(code == 2 ? ErrorCode::kUnavailable : ErrorCode::kIo, "{}: {} ({})", what, name, code);
+}
+
+Result<CudaDriver> CudaDriver::Open(int device) {
+  static Table table;
+  void* library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+  if (library == nullptr) return Err(ErrorCode::kUnavailable, "no CUDA driver: {}", ::dlerror());  // NOLINT(concurrency-mt-unsafe)
+  const char* missing = nullptr;
+  const auto load = [&](auto*& slot, const char* name) {
+    void* symbol = ::dlsym(library, name);
+    if (symbol == nullptr) missing = name;
+    std::memcpy(&slot, &symbol, sizeof symbol);
+  };
+  load(table.init, "cuInit");
+  load(table.device_get, "cuDeviceGet");
+  load(table.primary_retain, "cuDevicePrimaryCtxRetain");
+  load(table.ctx_set_current, "cuCtxSetCurrent");
+  load(table.error_name, "cuGetErrorName");
+  load(table.granularity, "cuMemGetAllocationGranularity");
+  load(table.mem_create, "cuMemCreate");
+  load(table.mem_release, "cuMemRelease");
+  load(table.export_handle, "cuMemExportToShareableHandle");
+  load(table.import_handle, "cuMemImportFromShareableHandle");
+  load(table.address_reserve, "cuMemAddressReserve");
+  load(table.address_free, "cuMemAddressFree");
+  load(table.mem_map, "cuMemMap");
+  load(table.mem_unmap, "cuMemUnmap");
+  load(table.set_access, "cuMemSetAccess");
+  load(table.module_load, "cuModuleLoadData");
+  load(table.module_function, "cuModuleGetFunction");
+  load(table.launch, "cuLaunchKernel");
+  load(table.ctx_synchronize, "cuCtxSynchronize");
+  load(table.mem_alloc, "cuMemAlloc_v2");
+  load(table.copy_to_host, "cuMemcpyDtoH_v2");
+  load(table.reset_persisting, "cuCtxResetPersistingL2Cache");
+  if (missing != nullptr) return Err(ErrorCode::kUnavailable, "the CUDA driver has no {}: it is too old", missing);
+
+  CudaDriver driver;
+  driver.table_ = &table;
+  ASSAY_RETURN_IF_ERROR(driver.Check(table.init(0), "cuInit"));
+  ASSAY_RETURN_IF_ERROR(driver.Check(table.device_get(&driver.device_, device), "cuDeviceGet"));
+  ASSAY_RETURN_IF_ERROR(driver.Check(table.primary_retain(&driver.context_, driver.device_), "cuDevicePrimaryCtxRetain"));
+  ASSAY_RETURN_IF_ERROR(driver.Check(table.ctx_set_current(driver.context_), "cuCtxSetCurrent"));
+  return driver;
+}
+
+Result<CudaDriver::Segment> CudaDriver::Map(uint64_t handle, size_t bytes, bool writable) {
+  Segment segment;
+  segment.handle = handle;
+  segment.bytes = bytes;
+  ASSAY_RETURN_IF_ERROR(Check(table_->address_reserve(&segment.address, bytes, 0, 0, 0), "cuMemAddressReserve"));
+  ASSAY_RETURN_IF_ERROR(Check(table_->mem_map(segment.address, bytes, 0, handle, 0), "cuMemMap"));
+  const AccessDesc access{{1, device_}, writable ? 3 : 1};
+  ASSAY_RETURN_IF_ERROR(Check(table_->set_access(segment.address, bytes, &access, 1), "cuMemSetAccess"));
+  return segment;
+}
+
+Result<CudaDriver::Segment> CudaDriver::CreateSegment(size_t bytes) {
+  AllocationProp prop{};
+  prop.type = 1;
+  prop.requested_handle_types = kPosixFd;
+  prop.location = {1, device_};
+  size_t granularity = 0;
+  ASSAY_RETURN_IF_ERROR(Check(table_->granularity(&granularity, &prop, 0), "cuMemGetAllocationGranularity"));
+  bytes = (bytes + granularity - 1) / granularity * granularity;
+  uint64_t handle = 0;
+  ASSAY_RETURN_IF_ERROR(Check(table_->mem_create(&handle, bytes, &prop, 0), "cuMemCreate"));
+  Result<Segment> segment = Map(handle, bytes, true);
+  if (!segment.ok()) {
+    table_->mem_release(handle);
+    return segment;
+  }
+  if (Status status = Check(table_->export_handle(&segment->fd, handle, kPosixFd, 0), "cuMemExportToShareableHandle");
+      !status.ok()) {
+    ReleaseSegment(*segment);
+    return status.error();
+  }
+  return segment;
+}
+
+Result<CudaDriver::Segment> CudaDriver::ImportSegment(int fd, size_t bytes, bool writable) {
+  uint64_t handle = 0;
+  void* os_handle = reinterpret_cast<void*>(static_cast<uintptr_t>(fd));
+  ASSAY_RETURN_IF_ERROR(Check(table_->import_handle(&handle, os_handle, kPosixFd), "cuMemImportFromShareableHandle"));
+  Result<Segment> segment = Map(handle, bytes, writable);
+  if (!segment.ok()) table_->mem_release(handle);
+  return segment;
+}
+
+void CudaDriver::ReleaseSegment(const Segment& segment) {
+  if (segment.address != 0) {
+    table_->mem_unmap(segment.address, segment.bytes);
+    table_->address_free(segment.address, segment.bytes);
+  }
+  table_->mem_release(segment.handle);
+}
+
+Result<CudaDriver::Quiet> CudaDriver::WatchQuiet(uint64_t nanoseconds) {
+  if (quiet_kernel_ == nullptr) {
+    void* module = nullptr;
+    ASSAY_RETURN_IF_ERROR(Check(table_->module_load(&module, kQuietPtx), "cuModuleLoadData"));
+    ASSAY_RETURN_IF_ERROR(Check(table_->mem_alloc(&quiet_result_, sizeof(Quiet)), "cuMemAlloc"));
+    ASSAY_RETURN_IF_ERROR(Check(table_->module_function(&quiet_kernel_, module, "assay_quiet"), "cuModuleGetFunction"));
+  }
+  void* arguments[] = {&quiet_result_, &nanoseconds};
+  ASSAY_RETURN_IF_ERROR(Check(table_->launch(quiet_kernel_, 1, 1, 1, 1, 1, 1, 0, nullptr, arguments, nullptr),
+                              "cuLaunchKernel"));
+  Quiet quiet;
+  ASSAY_RETURN_IF_ERROR(Check(table_->copy_to_host(&quiet, quiet_result_, sizeof quiet), "cuMemcpyDtoH"));
+  return quiet;
+}
+
+Status CudaDriver::ResetPersistingL2() { return Check(table_->reset_persisting(), "cuCtxResetPersistingL2Cache"); }
+
+}  // namespace assay
