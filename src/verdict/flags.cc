@@ -1,0 +1,45 @@
+#include "verdict/flags.h"
+
+#include <algorithm>
+
+namespace assay {
+namespace {
+
+constexpr FlagInfo kFlags[] = {
+    {"child_processes",
+     "The submission started processes; they were stopped before its time was taken.", true},
+    {"clock_disagrees",
+     "The submission's own clock claimed less than the outside clock; the outside clock was paid.",
+     true},
+    {"collapse",
+     "The result follows from far less work than the reference does; check that the task means it.",
+     true},
+    {"decoy", "The submission's own kernels take almost no time; library kernels do the work.",
+     true},
+    {"library", "Library kernels do part of the work; replace them by kernels of your own.", true},
+    {"noisy", "The interval of the speedup is wide; measure again on a quieter machine.", false},
+    {"output_reused",
+     "Every call returns the same buffer; a caller who keeps a result will see it overwritten.",
+     true},
+    {"own_inputs_defined",
+     "The submission defines input functions or sizes; the task's own were used.", true},
+    {"sandbox_degraded", "This machine lacks part of the sandbox; the environment says which.",
+     false},
+    {"triton_interpreter",
+     "Kernels ran in Triton's interpreter on the CPU; times are not meaningful.", false},
+    {"void_task", "A trivial program passes this task; its score means nothing.", false},
+    {"weights_seed",
+     "Parameter names differ from the reference's, so equal weights rest on equal seeds.", true},
+};
+
+}  // namespace
+
+std::span<const FlagInfo> KnownFlags() { return kFlags; }
+
+const FlagInfo* FindFlag(std::string_view name) {
+  const auto* found = std::find_if(std::begin(kFlags), std::end(kFlags),
+                                   [&](const FlagInfo& flag) { return flag.name == name; });
+  return found == std::end(kFlags) ? nullptr : found;
+}
+
+}  // namespace assay

@@ -1,0 +1,101 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/json.h"
+#include "lint/lint.h"
+#include "timing/statistics.h"
+
+namespace assay {
+
+/// Stages in the order a submission passes through them.
+enum class Stage { kLint, kLoad, kCheck, kTime, kProfile, kVerdict };
+
+/// How a stage ended badly: what the engine observed, not yet what it means.
+enum class FailureKind {
+  kNone,
+  kLintInvalid,     ///< lint decided
+  kSyntaxError,     ///< CPython refused the source
+  kCompileError,    ///< Triton, nvcc, g++ or ninja refused it
+  kException,       ///< Python exception in the submission
+  kCrash,           ///< the candidate's process died by signal or exit
+  kDeviceFault,     ///< illegal address, device assert, launch failure
+  kDeadline,        ///< a phase's deadline passed
+  kHostMemory,      ///< host memory limit
+  kDeviceMemory,    ///< CUDA out of memory
+  kMismatch,        ///< wrong values, shape, dtype or structure
+  kInputMutated,    ///< wrote its inputs
+  kIntegrity,       ///< broke the protocol or tampered with the measurement
+  kInfrastructure,  ///< judge, zygote, GPU or machine failed; not the candidate
+  kCancelled,
+};
+
+std::string_view ToString(Stage stage);
+std::string_view ToString(FailureKind kind);
+
+struct Failure {
+  FailureKind kind = FailureKind::kNone;
+  Stage stage = Stage::kLint;
+  std::string name;     ///< exception class or short code ("ZeroDivisionError", "SIGSEGV", "shape")
+  std::string message;  ///< what happened; may be hostile text, cleaned and bounded on the way out
+  int line = 0;         ///< line of the submission, 0 unknown
+  double limit_s = 0;   ///< kDeadline: the limit that passed, 0 unknown
+};
+
+/// First wrong element of a failed trial.
+struct BadElement {
+  int output = 0;              ///< index of the output leaf
+  std::vector<int64_t> index;  ///< empty for a scalar
+  double got = 0;
+  double expected = 0;
+};
+
+/// Correctness over all trials, as the judge measured it.
+struct Correctness {
+  int trials = 0;
+  int passed = 0;
+  double max_abs_err = 0;
+  double max_rel_err = 0;
+  double mismatch_fraction = 0;  ///< of the worst trial
+  std::optional<BadElement> first_bad;
+  std::string pattern;  ///< "all wrong", "tail elements wrong", "NaN", ... ; empty if passed
+  double atol = 0;
+  double rtol = 0;
+  std::string reference;  ///< precision of the expected values: "float64", "float32", "exact"
+  std::string weights;    ///< "copied" (by name and shape), "seed", or "none"
+};
+
+struct TimingRecord {
+  bool requested = true;   ///< false when the caller asked for correctness only
+  bool measured = false;   ///< every round below was completed
+  bool meaningful = true;  ///< false for Triton's interpreter: never paid
+  std::vector<RoundClock> candidate;
+  std::vector<RoundClock> reference;  ///< reference[i] ran beside candidate[i] on the same inputs
+  std::string method;                 ///< "rounds/device-events", "rounds/host-clock"
+  int rounds_verified = 0;            ///< timed outputs that were verified, all of them right
+};
+
+/// Everything that was observed about one submission. The verdict is a pure function of this.
+struct Records {
+  std::string id;
+  std::string task_id;
+  std::string task_sha256;
+  std::string submission_sha256;
+  LintReport lint;
+  bool compiled = false;  ///< the submission loaded: imported and ModelNew was built
+  Failure failure;        ///< kNone when every stage passed
+  Correctness correctness;
+  TimingRecord timing;
+  std::vector<std::string> flags;  ///< notes found while running: "output_reused", "library", ...
+  std::vector<std::pair<std::string, double>> phases_ms;
+  std::string stdout_text;   ///< bounded; never parsed
+  std::string stderr_text;   ///< bounded; never parsed
+  json::object environment;  ///< gpu, driver, torch, triton, python, sandbox
+};
+
+}  // namespace assay

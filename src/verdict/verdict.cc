@@ -1,0 +1,299 @@
+#include "verdict/verdict.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "verdict/feedback.h"
+
+namespace assay {
+namespace {
+
+/// A 95 % interval wider than this share of the speedup is flagged `noisy`.
+constexpr double kNoisyWidth = 0.10;
+
+struct Outcome {
+  VerdictStatus status;
+  Fault fault;
+};
+
+Outcome OutcomeOf(FailureKind kind) {
+  switch (kind) {
+    case FailureKind::kNone:
+      return {VerdictStatus::kCorrect, Fault::kNone};
+    case FailureKind::kLintInvalid:
+    case FailureKind::kSyntaxError:
+      return {VerdictStatus::kInvalidSubmission, Fault::kCandidate};
+    case FailureKind::kCompileError:
+      return {VerdictStatus::kCompileError, Fault::kCandidate};
+    case FailureKind::kException:
+    case FailureKind::kCrash:
+    case FailureKind::kDeviceFault:
+      return {VerdictStatus::kRuntimeError, Fault::kCandidate};
+    case FailureKind::kDeadline:
+      return {VerdictStatus::kTimeout, Fault::kCandidate};
+    case FailureKind::kHostMemory:
+    case FailureKind::kDeviceMemory:
+      return {VerdictStatus::kOutOfMemory, Fault::kCandidate};
+    case FailureKind::kMismatch:
+    case FailureKind::kInputMutated:
+      return {VerdictStatus::kIncorrect, Fault::kCandidate};
+    case FailureKind::kIntegrity:
+      return {VerdictStatus::kRejectedCheat, Fault::kIntegrity};
+    case FailureKind::kInfrastructure:
+      return {VerdictStatus::kInfraError, Fault::kInfrastructure};
+    case FailureKind::kCancelled:
+      return {VerdictStatus::kCancelled, Fault::kNone};
+  }
+  return {VerdictStatus::kInfraError, Fault::kInfrastructure};
+}
+
+/// Whether a submission can be to blame for this failure at this stage: lint and verdict run no
+/// candidate code, so all that can be wrong there is the submission's text.
+bool CandidateCanCause(FailureKind kind, Stage stage) {
+  switch (kind) {
+    case FailureKind::kLintInvalid:
+    case FailureKind::kSyntaxError:
+      return stage == Stage::kLint || stage == Stage::kLoad;
+    case FailureKind::kMismatch:
+    case FailureKind::kInputMutated:
+      return stage == Stage::kCheck || stage == Stage::kTime || stage == Stage::kProfile;
+    default:
+      return stage != Stage::kLint && stage != Stage::kVerdict;
+  }
+}
+
+Failure EngineBug(std::string message) {
+  Failure failure;
+  failure.kind = FailureKind::kInfrastructure;
+  failure.stage = Stage::kVerdict;
+  failure.name = "inconsistent_records";
+  failure.message = std::move(message);
+  return failure;
+}
+
+/// What is missing from records without a failure before they may count as correct.
+std::optional<std::string> MissingProof(const Records& records) {
+  const Correctness& checks = records.correctness;
+  const TimingRecord& timing = records.timing;
+  if (!records.compiled) return "no stage failed, but the submission was never loaded";
+  if (checks.trials <= 0) return "no stage failed, but no correctness trial was run";
+  if (checks.passed != checks.trials)
+    return fmt::format("no stage failed, but {} of {} correctness trials passed", checks.passed,
+                       checks.trials);
+  if (!timing.measured) {
+    if (timing.requested && timing.meaningful)
+      return "no stage failed, but the requested times were not measured";
+    return std::nullopt;
+  }
+  if (timing.candidate.empty() || timing.candidate.size() != timing.reference.size())
+    return fmt::format("times were measured, but of {} candidate and {} reference rounds",
+                       timing.candidate.size(), timing.reference.size());
+  for (const std::vector<RoundClock>* rounds : {&timing.candidate, &timing.reference})
+    if (!std::all_of(rounds->begin(), rounds->end(), IsValid))
+      return "times were measured, but a round of the worker's own clock is not a time";
+  if (timing.meaningful && timing.rounds_verified <= 0)
+    return "times were measured, but no timed output was verified";
+  return std::nullopt;
+}
+
+/// The failure that decides, or kNone for a correct submission.
+Failure DecidingFailure(const Records& records) {
+  Failure failure = records.failure;
+  if (failure.kind == FailureKind::kNone && records.lint.invalid()) {
+    failure.kind = FailureKind::kLintInvalid;
+    failure.stage = Stage::kLint;
+  }
+  if (failure.kind == FailureKind::kLintInvalid && failure.message.empty()) {
+    for (const LintFinding& finding : records.lint.findings) {
+      if (finding.severity != LintFinding::Severity::kInvalid) continue;
+      failure.name = finding.rule;
+      failure.message = finding.reason;
+      failure.line = finding.line;
+      break;
+    }
+  }
+  if (OutcomeOf(failure.kind).fault == Fault::kCandidate &&
+      !CandidateCanCause(failure.kind, failure.stage))
+    return EngineBug(fmt::format("a submission cannot cause {} in stage {}: {}",
+                                 ToString(failure.kind), ToString(failure.stage), failure.message));
+  if (failure.kind != FailureKind::kNone) return failure;
+  if (auto missing = MissingProof(records)) return EngineBug(std::move(*missing));
+  return failure;
+}
+
+/// Fills the times of a correct submission. False when they are not numbers that could be paid.
+bool FillTiming(Verdict* verdict) {
+  const TimingRecord& timing = verdict->records.timing;
+  if (!timing.meaningful)
+    verdict->timing_note =
+        "The kernels ran in Triton's interpreter, on the CPU: correctness counts, times are not "
+        "meaningful and give no speedup.";
+  else if (!timing.measured)
+    verdict->timing_note = "Timing was not requested.";
+  if (!timing.measured) return true;
+
+  verdict->candidate_clock = Reconcile(timing.candidate);
+  const Reconciled reference = Reconcile(timing.reference);
+  verdict->candidate_us = Summarize(verdict->candidate_clock.paid_us);
+  verdict->reference_us = Summarize(reference.paid_us);
+  verdict->timed = true;
+  if (!timing.meaningful) return true;
+  verdict->speedup = PairedRatio(reference.paid_us, verdict->candidate_clock.paid_us);
+  return std::isfinite(verdict->speedup.high) && verdict->speedup.low > 0;
+}
+
+std::vector<std::string> CollectFlags(const Verdict& verdict) {
+  const Records& records = verdict.records;
+  std::vector<std::string> flags = records.flags;
+  for (const LintFinding& finding : records.lint.findings)
+    if (finding.severity == LintFinding::Severity::kFlag) flags.push_back(finding.rule);
+  if (records.correctness.weights == "seed") flags.emplace_back("weights_seed");
+  if (verdict.timed && records.timing.meaningful) {
+    // A clock that claims more than the outside one harms nobody but its owner.
+    const Reconciled& clock = verdict.candidate_clock;
+    if (!clock.agree && clock.overruled > 0) flags.emplace_back("clock_disagrees");
+    if (verdict.speedup.high - verdict.speedup.low > kNoisyWidth * verdict.speedup.value)
+      flags.emplace_back("noisy");
+  }
+  std::sort(flags.begin(), flags.end());
+  flags.erase(std::unique(flags.begin(), flags.end()), flags.end());
+  return flags;
+}
+
+}  // namespace
+
+std::string_view ToString(Stage stage) {
+  switch (stage) {
+    case Stage::kLint:
+      return "lint";
+    case Stage::kLoad:
+      return "load";
+    case Stage::kCheck:
+      return "check";
+    case Stage::kTime:
+      return "time";
+    case Stage::kProfile:
+      return "profile";
+    case Stage::kVerdict:
+      return "verdict";
+  }
+  return "unknown";
+}
+
+std::string_view ToString(FailureKind kind) {
+  switch (kind) {
+    case FailureKind::kNone:
+      return "none";
+    case FailureKind::kLintInvalid:
+      return "lint_invalid";
+    case FailureKind::kSyntaxError:
+      return "syntax_error";
+    case FailureKind::kCompileError:
+      return "compile_error";
+    case FailureKind::kException:
+      return "exception";
+    case FailureKind::kCrash:
+      return "crash";
+    case FailureKind::kDeviceFault:
+      return "device_fault";
+    case FailureKind::kDeadline:
+      return "deadline";
+    case FailureKind::kHostMemory:
+      return "host_memory";
+    case FailureKind::kDeviceMemory:
+      return "device_memory";
+    case FailureKind::kMismatch:
+      return "mismatch";
+    case FailureKind::kInputMutated:
+      return "input_mutated";
+    case FailureKind::kIntegrity:
+      return "integrity";
+    case FailureKind::kInfrastructure:
+      return "infrastructure";
+    case FailureKind::kCancelled:
+      return "cancelled";
+  }
+  return "unknown";
+}
+
+std::string_view ToString(VerdictStatus status) {
+  switch (status) {
+    case VerdictStatus::kCorrect:
+      return "correct";
+    case VerdictStatus::kIncorrect:
+      return "incorrect";
+    case VerdictStatus::kInvalidSubmission:
+      return "invalid_submission";
+    case VerdictStatus::kCompileError:
+      return "compile_error";
+    case VerdictStatus::kRuntimeError:
+      return "runtime_error";
+    case VerdictStatus::kTimeout:
+      return "timeout";
+    case VerdictStatus::kOutOfMemory:
+      return "out_of_memory";
+    case VerdictStatus::kRejectedCheat:
+      return "rejected_cheat";
+    case VerdictStatus::kInfraError:
+      return "infra_error";
+    case VerdictStatus::kCancelled:
+      return "cancelled";
+  }
+  return "unknown";
+}
+
+std::string_view ToString(Fault fault) {
+  switch (fault) {
+    case Fault::kNone:
+      return "none";
+    case Fault::kCandidate:
+      return "candidate";
+    case Fault::kIntegrity:
+      return "integrity";
+    case Fault::kInfrastructure:
+      return "infrastructure";
+  }
+  return "unknown";
+}
+
+Verdict Decide(Records records) {
+  Verdict verdict;
+  verdict.records = std::move(records);
+  verdict.error = DecidingFailure(verdict.records);
+  if (verdict.error.kind == FailureKind::kNone && !FillTiming(&verdict)) {
+    Records evidence = std::move(verdict.records);
+    verdict = Verdict{};
+    verdict.records = std::move(evidence);
+    verdict.error = EngineBug("times were measured, but their ratio is not a positive number");
+  }
+  const auto [status, fault] = OutcomeOf(verdict.error.kind);
+  verdict.status = status;
+  verdict.fault = fault;
+  verdict.correct = status == VerdictStatus::kCorrect;
+  verdict.stage = verdict.correct ? Stage::kVerdict : verdict.error.stage;
+  verdict.compiled = verdict.records.compiled && status != VerdictStatus::kCompileError &&
+                     status != VerdictStatus::kInvalidSubmission;
+  if (!verdict.correct) verdict.timing_note = "Only correct submissions are paid for their time.";
+  verdict.flags = CollectFlags(verdict);
+  verdict.feedback = Feedback(verdict);
+  return verdict;
+}
+
+int ExitCode(const Verdict& verdict) {
+  switch (verdict.fault) {
+    case Fault::kNone:
+      return verdict.correct ? 0 : 3;
+    case Fault::kCandidate:
+      return 1;
+    case Fault::kIntegrity:
+      return 4;
+    case Fault::kInfrastructure:
+      return 3;
+  }
+  return 3;
+}
+
+}  // namespace assay

@@ -1,0 +1,202 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "base/strings.h"
+#include "verdict/scrub.h"
+#include "verdict/verdict.h"
+
+namespace assay {
+namespace {
+
+constexpr size_t kMaxName = 200;
+constexpr size_t kMaxReason = 1000;
+constexpr size_t kMaxMessage = 4000;
+constexpr size_t kMaxStream = 64u << 10;
+
+/// Finite, or null: JSON has no other numbers.
+json::value Exact(double number) {
+  if (!std::isfinite(number)) return nullptr;
+  return number;
+}
+
+/// As Exact, with at most six significant digits: more would be noise that breaks comparisons.
+json::value Rounded(double number) {
+  if (!std::isfinite(number)) return nullptr;
+  const double rounded = std::strtod(fmt::format("{:.6g}", number).c_str(), nullptr);
+  return rounded == 0 ? 0.0 : rounded;  // Never -0.
+}
+
+std::string Name(std::string_view text) { return ScrubLine(text, kMaxName); }
+
+/// Reports of the machine: trusted, but gathered from libraries that say what they like.
+json::value Tidy(const json::value& value) {
+  if (value.is_double()) return Rounded(value.get_double());
+  if (value.is_string()) return json::string(CleanText(value.get_string()));
+  if (value.is_array()) {
+    json::array tidy;
+    for (const json::value& item : value.get_array()) tidy.push_back(Tidy(item));
+    return tidy;
+  }
+  if (value.is_object()) {
+    json::object tidy;
+    for (const auto& [key, item] : value.get_object()) tidy[CleanText(key)] = Tidy(item);
+    return tidy;
+  }
+  return value;
+}
+
+json::value CorrectnessJson(const Correctness& checks) {
+  const bool ran = checks.trials > 0;
+  json::object out;
+  out["trials"] = checks.trials;
+  out["passed"] = checks.passed;
+  out["max_abs_err"] = ran ? Rounded(checks.max_abs_err) : json::value(nullptr);
+  out["max_rel_err"] = ran ? Rounded(checks.max_rel_err) : json::value(nullptr);
+  out["mismatch_fraction"] = ran ? Rounded(checks.mismatch_fraction) : json::value(nullptr);
+  out["first_bad"] = nullptr;
+  if (checks.first_bad) {
+    json::object bad;
+    bad["output"] = checks.first_bad->output;
+    bad["index"] = json::array(checks.first_bad->index.begin(), checks.first_bad->index.end());
+    bad["got"] = Rounded(checks.first_bad->got);
+    bad["expected"] = Rounded(checks.first_bad->expected);
+    out["first_bad"] = std::move(bad);
+  }
+  out["pattern"] = Name(checks.pattern);
+  out["atol"] = Rounded(checks.atol);
+  out["rtol"] = Rounded(checks.rtol);
+  out["reference"] = Name(checks.reference);
+  out["weights"] = Name(checks.weights);
+  return out;
+}
+
+json::value SummaryJson(const Summary& summary) {
+  json::object out;
+  out["median"] = Rounded(summary.median);
+  out["p20"] = Rounded(summary.p20);
+  out["p80"] = Rounded(summary.p80);
+  out["min"] = Rounded(summary.min);
+  out["n"] = summary.n;
+  return out;
+}
+
+json::value TimingJson(const Verdict& verdict) {
+  const TimingRecord& timing = verdict.records.timing;
+  json::object out;
+  out["candidate_us"] = nullptr;
+  out["reference_us"] = nullptr;
+  out["speedup"] = nullptr;
+  out["method"] = Name(timing.method);
+  out["meaningful"] = timing.meaningful;
+  out["clock_check"] = nullptr;
+  out["rounds_verified"] = timing.rounds_verified;
+  out["note"] = nullptr;
+  if (verdict.timed) {
+    const Reconciled& clock = verdict.candidate_clock;
+    out["candidate_us"] = SummaryJson(verdict.candidate_us);
+    out["reference_us"] = SummaryJson(verdict.reference_us);
+    json::object check;
+    check["agree"] = clock.agree;
+    check["inside_us"] = clock.usable > 0 ? Rounded(clock.inside_us) : json::value(nullptr);
+    check["outside_us"] = Rounded(clock.outside_us);
+    out["clock_check"] = std::move(check);
+  }
+  if (verdict.speedup.value > 0) {
+    json::object speedup;
+    speedup["value"] = Rounded(verdict.speedup.value);
+    speedup["low"] = Rounded(verdict.speedup.low);
+    speedup["high"] = Rounded(verdict.speedup.high);
+    out["speedup"] = std::move(speedup);
+  }
+  if (!verdict.timing_note.empty()) out["note"] = verdict.timing_note;
+  return out;
+}
+
+json::value LintJson(const LintReport& lint) {
+  json::array out;
+  for (const LintFinding& finding : lint.findings) {
+    json::object item;
+    item["rule"] = Name(finding.rule);
+    item["line"] = finding.line;
+    item["reason"] = ScrubLine(finding.reason, kMaxReason);
+    out.push_back(std::move(item));
+  }
+  return out;
+}
+
+json::value ErrorJson(const Failure& error) {
+  json::object out;
+  out["kind"] = ToString(error.kind);
+  out["stage"] = ToString(error.stage);
+  out["name"] = Name(error.name);
+  out["message"] = Scrub(error.message, kMaxMessage);
+  out["line"] = std::max(error.line, 0);
+  return out;
+}
+
+/// The clocks as they were read, so that every paid time can be computed again.
+json::value RoundsJson(const std::vector<RoundClock>& rounds) {
+  json::array out;
+  for (const RoundClock& round : rounds) {
+    json::object item;
+    item["calls"] = round.calls;
+    item["outside_us"] = Exact(round.outside_us);
+    item["overhead_us"] = Exact(round.overhead_us);
+    // Of a hostile clock with more samples than calls the number is evidence enough.
+    const size_t shown =
+        std::min(round.inside_us.size(), static_cast<size_t>(std::max(round.calls, 0)));
+    item["inside_n"] = round.inside_us.size();
+    json::array inside;
+    inside.reserve(shown);
+    for (size_t i = 0; i < shown; ++i) inside.push_back(Exact(round.inside_us[i]));
+    item["inside_us"] = std::move(inside);
+    out.push_back(std::move(item));
+  }
+  return out;
+}
+
+}  // namespace
+
+json::object ToJson(const Verdict& verdict, bool full) {
+  const Records& records = verdict.records;
+  json::object out;
+  out["schema"] = kVerdictSchema;
+  out["id"] = Name(records.id);
+  out["task_id"] = Name(records.task_id);
+  out["task_sha256"] = Name(records.task_sha256);
+  out["submission_sha256"] = Name(records.submission_sha256);
+  out["status"] = ToString(verdict.status);
+  out["fault"] = ToString(verdict.fault);
+  out["stage"] = ToString(verdict.stage);
+  out["compiled"] = verdict.compiled;
+  out["correct"] = verdict.correct;
+  out["correctness"] = CorrectnessJson(records.correctness);
+  out["timing"] = TimingJson(verdict);
+  json::array flags;
+  for (const std::string& flag : verdict.flags) flags.emplace_back(Name(flag));
+  out["flags"] = std::move(flags);
+  out["lint"] = LintJson(records.lint);
+  out["error"] =
+      verdict.error.kind == FailureKind::kNone ? json::value(nullptr) : ErrorJson(verdict.error);
+  out["feedback"] = verdict.feedback;
+  json::object phases;
+  for (const auto& [name, milliseconds] : records.phases_ms)
+    phases[Name(name)] = Rounded(milliseconds);
+  out["phases_ms"] = std::move(phases);
+  out["environment"] = Tidy(records.environment);
+  out["protocol"] = kProtocolVersion;
+  if (!full) return out;
+
+  json::object raw;
+  raw["candidate"] = RoundsJson(records.timing.candidate);
+  raw["reference"] = RoundsJson(records.timing.reference);
+  out["raw"] = std::move(raw);
+  out["stdout"] = TruncateMiddle(CleanText(records.stdout_text), kMaxStream);
+  out["stderr"] = TruncateMiddle(CleanText(records.stderr_text), kMaxStream);
+  return out;
+}
+
+}  // namespace assay

@@ -1,0 +1,242 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/strings.h"
+#include "verdict/flags.h"
+#include "verdict/scrub.h"
+#include "verdict/verdict.h"
+
+namespace assay {
+namespace {
+
+constexpr size_t kColumns = 80;
+constexpr size_t kLabel = 14;  // Two spaces, the label, and what separates it from the text.
+constexpr size_t kMaxField = 600;
+constexpr size_t kMaxMessage = 2000;
+constexpr size_t kMaxShownFindings = 10;
+
+/// Columns that a character's first byte adds; one per code point.
+size_t Columns(std::string_view text) {
+  return static_cast<size_t>(std::count_if(
+      text.begin(), text.end(), [](char c) { return (static_cast<uint8_t>(c) & 0xC0u) != 0x80u; }));
+}
+
+/// Bytes of the first `columns` code points.
+size_t BytesOf(std::string_view text, size_t columns) {
+  size_t i = 0;
+  while (i < text.size()) {
+    if ((static_cast<uint8_t>(text[i]) & 0xC0u) != 0x80u && columns-- == 0) break;
+    ++i;
+  }
+  return i;
+}
+
+/// Breaks one line at spaces so that no piece is wider than `width`; longer words are cut.
+std::vector<std::string> Wrap(std::string_view text, size_t width) {
+  std::vector<std::string> lines;
+  while (Columns(text) > width) {
+    const size_t limit = BytesOf(text, width);
+    const size_t space = text.substr(0, limit + 1).rfind(' ');
+    const bool at_space = space != std::string_view::npos && space > 0;
+    const size_t cut = at_space ? space : limit;
+    lines.emplace_back(text.substr(0, cut));
+    text.remove_prefix(at_space ? cut + 1 : cut);
+  }
+  lines.emplace_back(text);
+  return lines;
+}
+
+class Page {
+ public:
+  explicit Page(bool color) : color_(color) {}
+
+  /// The first line; `code` is its ANSI colour.
+  void Headline(std::string_view text, const char* code) {
+    bool first = true;
+    for (const std::string& line : Wrap(text, kColumns - 2)) {
+      text_ += first ? "" : "  ";
+      text_ += Paint(line, code) + "\n";
+      first = false;
+    }
+  }
+
+  /// A labelled field; further lines of it stand under the first.
+  void Field(std::string_view label, std::string_view text) {
+    if (text.empty()) return;
+    std::string head = fmt::format("  {:<{}}", label, kLabel - 2);
+    for (const std::string& line : Wrap(text, kColumns - kLabel)) {
+      text_ += head.starts_with("   ") ? head : Paint(head, "2");
+      text_ += line + "\n";
+      head = std::string(kLabel, ' ');
+    }
+  }
+
+  /// Text that is not Assay's own: marked on every line, so that it cannot pose as a field.
+  void Quote(std::string_view text) {
+    const std::string shown = Scrub(text, kMaxMessage);
+    if (shown.empty()) return;
+    for (std::string_view line : Split(shown, '\n')) {
+      std::string untabbed;
+      for (const char c : line) untabbed += c == '\t' ? std::string(4, ' ') : std::string(1, c);
+      for (const std::string& piece : Wrap(untabbed, kColumns - 4))
+        text_ += fmt::format("  | {}\n", piece);
+    }
+  }
+
+  std::string Take() { return std::move(text_); }
+
+ private:
+  [[nodiscard]] std::string Paint(std::string_view text, const char* code) const {
+    return color_ ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : std::string(text);
+  }
+
+  bool color_;
+  std::string text_;
+};
+
+std::string Line(std::string_view text) { return ScrubLine(text, kMaxField); }
+
+std::string SpeedText(const Ratio& speedup) {
+  const std::string figures =
+      fmt::format("{:.2f}x [{:.2f}, {:.2f}]", speedup.value, speedup.low, speedup.high);
+  if (speedup.low > 1) return figures + " faster than eager";
+  if (speedup.high < 1) return figures + " slower than eager";
+  return figures + " as fast as eager, within error";
+}
+
+std::string HeadlineText(const Verdict& verdict) {
+  if (verdict.correct)
+    return "✓ correct  " + (verdict.speedup.value > 0 ? SpeedText(verdict.speedup)
+                                                      : "not timed: " + verdict.timing_note);
+  const bool judged = verdict.fault == Fault::kCandidate || verdict.fault == Fault::kIntegrity;
+  const Failure& error = verdict.error;
+  std::string text =
+      fmt::format("{} {}: {} in stage {}", judged ? "✗" : "!", ToString(verdict.status),
+                  ToString(error.kind), ToString(error.stage));
+  const std::string name = ScrubLine(error.name, 80);
+  if (!name.empty()) text += fmt::format(" ({})", name);
+  if (error.line > 0) text += fmt::format(", line {}", error.line);
+  if (error.limit_s > 0) text += fmt::format(", limit {:g} s", error.limit_s);
+  return text;
+}
+
+const char* HeadlineColor(const Verdict& verdict) {
+  if (verdict.correct) return "1;32";
+  const bool judged = verdict.fault == Fault::kCandidate || verdict.fault == Fault::kIntegrity;
+  return judged ? "1;31" : "1;33";
+}
+
+std::string ShortHash(std::string_view hash) {
+  return hash.empty() ? "" : fmt::format(" (sha256 {})", Line(hash.substr(0, 12)));
+}
+
+std::string CorrectnessText(const Correctness& checks) {
+  if (checks.trials <= 0) return "";
+  std::string text = fmt::format(
+      "{}/{} trials; max abs {:.3g}, max rel {:.3g}; atol {:g}, rtol {:g}", checks.passed,
+      checks.trials, checks.max_abs_err, checks.max_rel_err, checks.atol, checks.rtol);
+  if (!checks.reference.empty()) text += "; reference " + Line(checks.reference);
+  if (!checks.weights.empty()) text += "; weights " + Line(checks.weights);
+  return text;
+}
+
+std::string MismatchText(const Correctness& checks) {
+  if (checks.mismatch_fraction <= 0 && !checks.first_bad) return "";
+  std::string text = fmt::format("{:.4g} % of the worst trial", 100 * checks.mismatch_fraction);
+  if (checks.first_bad) {
+    const BadElement& bad = *checks.first_bad;
+    text += fmt::format("; first: output {} [{}] got {:.9g}, expected {:.9g}", bad.output,
+                        fmt::join(bad.index, ", "), bad.got, bad.expected);
+  }
+  if (!checks.pattern.empty()) text += "; " + Line(checks.pattern);
+  return text;
+}
+
+std::string TimesText(const Summary& summary) {
+  return fmt::format("{:.4g} us   p20 {:.4g}   p80 {:.4g}   min {:.4g}   ({} rounds)",
+                     summary.median, summary.p20, summary.p80, summary.min, summary.n);
+}
+
+std::string ClockText(const Reconciled& clock) {
+  if (clock.usable == 0)
+    return fmt::format("outside {:.4g} us; no usable inside clock, the outside one is paid",
+                       clock.outside_us);
+  return fmt::format("{}: inside {:.4g} us, outside {:.4g} us",
+                     clock.agree ? "agree" : "disagree, the larger is paid", clock.inside_us,
+                     clock.outside_us);
+}
+
+std::string FlagText(const Verdict& verdict, const std::string& name) {
+  const FlagInfo* flag = FindFlag(name);
+  if (flag != nullptr) return fmt::format("{}: {}", flag->name, flag->meaning);
+  const auto& findings = verdict.records.lint.findings;
+  const bool lint = std::any_of(findings.begin(), findings.end(),
+                                [&](const LintFinding& f) { return f.rule == name; });
+  return lint ? "" : Line(name);  // Lint rules have fields of their own.
+}
+
+void LintFields(const LintReport& lint, Page* page) {
+  const size_t shown = std::min(lint.findings.size(), kMaxShownFindings);
+  for (size_t i = 0; i < shown; ++i) {
+    const LintFinding& finding = lint.findings[i];
+    const std::string place = finding.line > 0 ? fmt::format("line {}: ", finding.line) : "";
+    page->Field(i == 0 ? "lint" : "",
+                fmt::format("{}{} [{}]", place, Line(finding.reason), Line(finding.rule)));
+  }
+  if (lint.findings.size() > shown)
+    page->Field("", fmt::format("and {} more", lint.findings.size() - shown));
+}
+
+std::string PhasesText(const Records& records) {
+  std::vector<std::string> parts;
+  parts.reserve(records.phases_ms.size());
+  for (const auto& [name, milliseconds] : records.phases_ms)
+    parts.push_back(fmt::format("{} {:.4g} ms", Line(name), milliseconds));
+  return Join(parts, ", ");
+}
+
+std::string EnvironmentText(const json::object& environment) {
+  std::vector<std::string> parts;
+  for (const auto& [key, value] : environment) {
+    const std::string shown =
+        value.is_string() ? std::string(value.get_string()) : json::serialize(value);
+    parts.push_back(Line(fmt::format("{} {}", std::string_view(key), shown)));
+  }
+  return Join(parts, ", ");
+}
+
+}  // namespace
+
+std::string ToText(const Verdict& verdict, bool color) {
+  const Records& records = verdict.records;
+  Page page(color);
+  page.Headline(HeadlineText(verdict), HeadlineColor(verdict));
+  page.Quote(verdict.error.message);
+  page.Field("task", Line(records.task_id) + ShortHash(records.task_sha256));
+  page.Field("submission", Line(records.id) + ShortHash(records.submission_sha256));
+  page.Field("correctness", CorrectnessText(records.correctness));
+  page.Field("wrong", MismatchText(records.correctness));
+  if (verdict.timed) {
+    page.Field("candidate", TimesText(verdict.candidate_us));
+    page.Field("reference", TimesText(verdict.reference_us));
+    page.Field("clocks", ClockText(verdict.candidate_clock));
+    page.Field("method", fmt::format("{}; {} timed outputs verified", Line(records.timing.method),
+                                     records.timing.rounds_verified));
+  }
+  bool first = true;
+  for (const std::string& name : verdict.flags) {
+    const std::string text = FlagText(verdict, name);
+    if (text.empty()) continue;
+    page.Field(first ? "flags" : "", text);
+    first = false;
+  }
+  LintFields(records.lint, &page);
+  page.Field("phases", PhasesText(records));
+  page.Field("environment", EnvironmentText(records.environment));
+  page.Field("protocol", kProtocolVersion);
+  return page.Take();
+}
+
+}  // namespace assay
