@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -54,10 +53,8 @@ std::vector<char*> Pointers(std::vector<std::string>& strings) {
 
 /// Runs in the forked child: only async-signal-safe calls from here on.
 [[noreturn]] void ExecChild(const std::string& program, char* const* argv, char* const* env,
-                            const std::vector<std::pair<int, int>>& fds, pid_t parent) {
+                            const std::vector<std::pair<int, int>>& fds) {
   ::setpgid(0, 0);
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(127);
   // Sources move above every target first, so that no dup2 overwrites a source not yet copied.
   int moved[kHighestChildFd];
   for (size_t i = 0; i < fds.size(); ++i) moved[i] = ::fcntl(fds[i].first, F_DUPFD, kHighestChildFd);
@@ -153,10 +150,9 @@ Result<ChildProcess> Spawn(const SpawnOptions& options) {
   std::vector<std::string> variables = ChildEnvironment(options);
   const std::vector<char*> argv = Pointers(arguments);
   const std::vector<char*> env = Pointers(variables);
-  const pid_t parent = ::getpid();
   const pid_t pid = ::fork();
   if (pid < 0) return ErrnoError("fork", errno);
-  if (pid == 0) ExecChild(program, argv.data(), env.data(), options.fds, parent);
+  if (pid == 0) ExecChild(program, argv.data(), env.data(), options.fds);
   ::setpgid(pid, pid);
   return ChildProcess::Adopt(pid, /*group=*/true);
 }

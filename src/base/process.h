@@ -53,7 +53,8 @@ struct SpawnOptions {
   std::vector<std::pair<int, int>> fds;  ///< (ours, the child's number); all others are closed
 };
 
-/// Starts a program in a process group of its own that dies with this process's death.
+/// Starts a program in a process group of its own. It outlives this process unless it watches a
+/// descriptor that closes with it (PR_SET_PDEATHSIG would follow the calling thread, not the process).
 Result<ChildProcess> Spawn(const SpawnOptions& options);
 
 struct CommandOutput {

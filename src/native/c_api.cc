@@ -41,12 +41,15 @@ void* assay_control_map(int fd) {
   return nullptr;
 }
 
-/// Waits for round `round`: 1 it began, 0 no more rounds, -1 nothing came within `seconds`.
+/// Waits for round `round`: 1 it began, 0 no more rounds (or the worker is gone), -1 nothing came
+/// within `seconds`.
 int assay_control_wait_go(void* memory, uint32_t round, double seconds) {
   auto* page = static_cast<assay::ControlPage*>(memory);
+  const pid_t parent = ::getppid();
   const auto deadline = assay::DeadlineIn(assay::Seconds(seconds));
   while (assay::Clock::now() < deadline) {
     if (page->go.load(std::memory_order_acquire) == assay::ControlPage::kStop) return 0;
+    if (::getppid() != parent) return 0;
     if (assay::WaitWord(page->go, round, std::min(deadline, assay::DeadlineIn(assay::Seconds(0.05))))) return 1;
   }
   return -1;

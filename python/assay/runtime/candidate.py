@@ -1,0 +1,174 @@
+"""A candidate's process: warmed before it is needed, used for one submission, then ended.
+
+The same code serves the reference (trusted, long-lived), so that both are timed alike. Until
+``load`` this process has run nothing but Assay's own code; from then on nothing it says is trusted.
+"""
+
+import gc
+import os
+import sys
+import time
+
+import torch
+
+from . import diagnose, modules, native, tree
+from .arena import Arena
+from .channel import Channel, Closed
+from .rounds import Rounds, Slots, WrongOutput
+
+SUBMISSION_NAME = "submission"
+
+
+class Candidate:
+    """Serves the worker's operations on one channel."""
+
+    def __init__(self, channel: Channel, control: native.Control, device: str, work_dir: str):
+        self.channel = channel
+        self.control = control
+        self.device = device
+        self.work_dir = work_dir
+        self.next_round = 1
+        self.files = 0
+        self.path = ""
+        self.source = ""
+        self._clear()
+
+    def _clear(self) -> None:
+        self.inputs: Arena | None = None
+        self.outputs: Arena | None = None
+        self.slots: Slots | None = None
+        self.model = None
+        self.model_class = None
+        self.request: dict = {}
+
+    def serve(self) -> None:
+        while True:
+            try:
+                request, fds = self.channel.receive()
+            except Closed:
+                return
+            operation = getattr(self, "op_" + request["op"])
+            begin = time.perf_counter()
+            try:
+                reply = {"ok": True, **operation(request, fds)}
+            except WrongOutput as error:
+                reply = {
+                    "ok": False,
+                    "error": {"kind": "mismatch", "name": error.name, "message": str(error), "line": 0},
+                }
+            except BaseException as error:  # a submission may raise anything
+                reply = {"ok": False, "error": diagnose.describe(error, self.path, self.source)}
+            reply["ms"] = (time.perf_counter() - begin) * 1e3
+            self.channel.send(reply)
+
+    def op_load(self, request: dict, fds: list[int]) -> dict:
+        """Maps the arena and imports the module; ``class`` is looked up in it."""
+        self.request = request
+        self.inputs = Arena.attach(self.device, fds[0], request["input_size"], request["writable_inputs"])
+        self.outputs = Arena.attach(self.device, fds[1], request["output_size"], True)
+        self.slots = Slots(self.device, self.inputs.memory, self.outputs.memory, request["plan"])
+        self.source = request["source"]
+        # Every file has its own folder and name: two submissions never meet in a cache.
+        folder = os.path.join(self.work_dir, f"{SUBMISSION_NAME}_{self.files}")
+        self.files += 1
+        os.makedirs(folder)
+        os.chdir(folder)
+        self.path = os.path.join(folder, f"{SUBMISSION_NAME}.py")
+        with open(self.path, "w", encoding="utf-8") as file:
+            file.write(self.source)
+        name = f"{SUBMISSION_NAME}_{self.files}"
+        if request["size"]:
+            module = modules.load_task(self.path, name, request["size"])
+        else:
+            module = modules.load_file(self.path, name)
+        self.model_class = getattr(module, request["class"], None)
+        if self.model_class is None:
+            raise MissingModel(f"the submission defines no class {request['class']}")
+        return {}
+
+    def op_build(self, request: dict, _fds: list[int]) -> dict:
+        """A fresh instance from ``seed`` with the reference's parameters where the names fit."""
+        self.model = None
+        plan = self.request
+        places = [tree.view(self.inputs.memory, place) for place in plan["init_places"]]
+        init_inputs = tree.unflatten(plan["init_tree"], [p.clone() for p in places], self.device)
+        self.model = modules.build(self.model_class, init_inputs, request["seed"], self.device)
+        state = [tree.view(self.inputs.memory, place) for place in plan["state_places"]]
+        return {"weights": modules.load_state(self.model, plan["state_names"], state)}
+
+    def op_rounds(self, request: dict, _fds: list[int]) -> dict:
+        """Serves rounds until the worker ends them; with ``calibrate`` no call is made in them."""
+        dummies = None
+        if request.get("calibrate"):
+            dummies = [
+                tree.unflatten(self.slots.output_tree, [r.clone() for r in results], self.device)
+                for results in self.slots.results[: request["calibrate"]]
+            ]
+        rounds = Rounds(self.device, self.control, self.slots, self.next_round)
+        self.channel.send({"event": "rounds"})
+        gc_was_on = gc.isenabled()
+        gc.disable()  # a collection inside a timed round would be charged to the submission
+        try:
+            rounds.serve(self.model, dummies)
+        finally:
+            if gc_was_on:
+                gc.enable()
+            self.next_round = rounds.round
+        if rounds.error is not None:
+            raise rounds.error
+        return {"reused": rounds.reused}
+
+    def op_unload(self, _request: dict, _fds: list[int]) -> dict:
+        """Forgets the module and unmaps the arena; only the reference lives on after this."""
+        inputs, outputs = self.inputs, self.outputs
+        self._clear()
+        gc.collect()
+        for arena in (inputs, outputs):
+            if arena is not None:
+                arena.close()
+        if self.device != "cpu":
+            torch.cuda.empty_cache()
+        return {}
+
+
+class MissingModel(Exception):
+    """The submission has no ModelNew."""
+
+
+def warm(device: str) -> None:
+    """Pays for everything that a first call in a process costs, before the process is needed."""
+    torch.manual_seed(0)
+    if device == "cpu":
+        x = torch.randn(64, 64)
+        (x @ x).relu_().sum().item()
+        return
+    native.call("assay_gpu_open", 0)
+    torch.cuda.init()
+    x = torch.randn(256, 256, device="cuda")
+    y = (x @ x).relu_().softmax(dim=1)
+    torch.allclose(x, y)
+    x.add_(1).copy_(y)
+    events = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
+    for event in events:
+        event.record()
+    torch.cuda.synchronize()
+    events[0].elapsed_time(events[1])
+    try:
+        from . import warm_kernel
+
+        warm_kernel.launch(x)
+    except ImportError:
+        pass  # an environment without Triton still judges CUDA and plain torch submissions
+    torch.cuda.synchronize()
+    torch.cuda.empty_cache()
+
+
+def main(channel_fd: int, control_fd: int, device: str, work_dir: str, hello: dict) -> None:
+    """The life of the process, after the fork and inside the sandbox."""
+    channel = Channel(channel_fd)
+    begin = time.perf_counter()
+    warm(device)
+    channel.send({"event": "ready", "warm_ms": (time.perf_counter() - begin) * 1e3, **hello})
+    Candidate(channel, native.Control(control_fd), device, work_dir).serve()
+    sys.stdout.flush()
+    sys.stderr.flush()

@@ -1,0 +1,398 @@
+"""The judge's process: trusted, long-lived, one per device.
+
+It holds what a candidate must never see: the task's module, hidden seeds, inputs before they are
+handed out, expected outputs. It makes inputs, runs the reference and compares. It decides nothing:
+the worker turns its measurements into a verdict.
+"""
+
+import collections
+import copy
+import gc
+import os
+import time
+
+import torch
+
+from . import compare, modules, native, tree
+from .arena import Arena
+from .channel import Channel, Closed
+from .rounds import copied
+
+EXACT_BUDGET_S = 0.25  # a float64 reference slower than this runs in one trial only
+MAX_TASKS = 64  # modules kept loaded
+POISON = 0xFF  # every byte of the outputs before a round: NaN in each float type, -1 in integers
+
+
+class Task:
+    """A loaded task: module, structure of inputs and outputs, and the current weights."""
+
+    def __init__(self, source: str, entry: str, size: str, device: str, folder: str):
+        self.device = device
+        path = os.path.join(folder, f"task_{id(self):x}.py")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(source)
+        self.module = modules.load_task(path, f"assay_task_{id(self):x}", size)
+        self.entry = getattr(self.module, entry)
+        self.model = None
+        self.model64 = None
+        self.exact = True  # float64 can be had
+        self.exact_slow = False
+        self.exact_runs = 0
+        self.why_not_exact = ""
+        self.eager_errors: list[compare.EagerError] = []
+        self.examine()
+
+    def examine(self) -> None:
+        """Runs the reference on a throw-away seed and notes what it takes and gives."""
+        self.build(seed=1)
+        inputs = self.draw(seed=2)
+        self.input_tree, tensors = tree.flatten(inputs)
+        self.input_places, self.input_bytes = tree.layout(tensors, 0, keep_strides=True)
+        before = [t.clone(memory_format=torch.preserve_format) for t in tensors]
+        first = self.run(self.model, inputs, torch_seed=11)
+        self.private_inputs = any(not _same_bits(a, b) for a, b in zip(before, tensors))
+        begin = time.perf_counter()
+        fresh = tree.unflatten(self.input_tree, [t.clone(memory_format=torch.preserve_format) for t in before], self.device)
+        self.synchronize()
+        begin = time.perf_counter()
+        second = self.run(self.model, fresh, torch_seed=12)
+        self.reference_us = (time.perf_counter() - begin) * 1e6
+        self.output_tree, outputs = tree.flatten(first)
+        self.output_places, self.output_bytes = tree.layout(outputs, 0, keep_strides=False)
+        self.output_dtypes = [t.dtype for t in outputs]
+        self.eager_errors = [compare.EagerError() for _ in outputs]
+        again = tree.flatten(second)[1]
+        self.stochastic = not all(
+            compare.compare(b, a, None, compare.EagerError())["passed"] for a, b in zip(outputs, again)
+        )
+        self.floating = any(t.is_floating_point() or t.is_complex() for t in outputs)
+        state = self.state()[1]
+        self.state_bytes = sum(t.numel() * t.element_size() for t in state)
+        self.state_like = [torch.empty_like(t, device="meta") for t in state]
+        self.state_names = self.state()[0]
+        self.model = None  # the module stays loaded, gigabytes of weights do not
+
+    def for_lane(self) -> "Task":
+        """The same task with weights of its own; what is known of eager's error is shared."""
+        return copy.copy(self)
+
+    def build(self, seed: int) -> None:
+        """Fresh weights; the float64 twin is made when it is first needed."""
+        self.model = self.model64 = None
+        modules.seed_everything(seed)
+        self.init_inputs = list(self.module.get_init_inputs())
+        self.model = modules.build(self.entry, self.init_inputs, seed, self.device)
+
+    def draw(self, seed: int) -> list:
+        """Inputs from a hidden seed, drawn on the device; every dtype stays as the task made it."""
+        modules.seed_everything(seed)
+        with torch.no_grad():
+            try:
+                with torch.device(self.device):
+                    inputs = list(self.module.get_inputs())
+            except Exception:
+                if self.device == "cpu":
+                    raise
+                modules.seed_everything(seed)
+                inputs = list(self.module.get_inputs())
+        return _moved(inputs, self.device)
+
+    def run(self, model, inputs: list, torch_seed: int = 0):
+        """The reference's output, device work finished."""
+        with torch.no_grad():
+            torch.manual_seed(torch_seed)
+            output = model(*inputs)
+        self.synchronize()
+        return output
+
+    def expected(self, inputs: list, want_exact: bool) -> tuple[list, list | None]:
+        """(eager outputs, float64 outputs or None) as flat lists; the inputs stay untouched."""
+        eager = tree.flatten(self.run(self.model, copied(inputs) if self.private_inputs else inputs))[1]
+        if not (want_exact and self.exact and self.floating) or (self.exact_slow and self.exact_runs > 0):
+            return eager, None
+        try:
+            begin = time.perf_counter()
+            if self.model64 is None:
+                self.model64 = copy.deepcopy(self.model).double()
+            exact = tree.flatten(self.run(self.model64, _doubled(inputs)))[1]
+            if [t.shape for t in exact] != [t.shape for t in eager]:
+                raise RuntimeError("the float64 reference has other shapes")
+            self.exact_slow = time.perf_counter() - begin > EXACT_BUDGET_S
+            self.exact_runs += 1
+            return eager, exact
+        except Exception as error:  # not every reference runs in float64, nor fits
+            self.exact, self.why_not_exact = False, f"{type(error).__name__}: {error}"[:300]
+            self.model64 = None
+            if self.device != "cpu":
+                torch.cuda.empty_cache()
+            return eager, None
+
+    def state(self) -> tuple[list[str], list[torch.Tensor]]:
+        if not isinstance(self.model, torch.nn.Module):
+            return [], []
+        items = [(k, v) for k, v in self.model.state_dict().items() if isinstance(v, torch.Tensor)]
+        return [k for k, _ in items], [v for _, v in items]
+
+    def synchronize(self) -> None:
+        if self.device != "cpu":
+            torch.cuda.synchronize()
+
+
+class Lane:
+    """One submission's share of the judge: a task and the arena."""
+
+    def __init__(self, task: Task, slots: int, device: str):
+        self.task = task
+        self.slots = slots
+        self.device = device
+        names, state = task.state_names, task.state_like
+        init_tree, init = tree.flatten(task.init_inputs)
+        init = [t.to(device) for t in init]
+        self.init_places, end = tree.layout(init, 0, keep_strides=True)
+        self.state_places, end = tree.layout(state, end, keep_strides=False)
+        self.state_names, self.init_tree, self.inputs_at = names, init_tree, end
+        input_bytes = end + slots * task.input_bytes
+        self.inputs = Arena.create(device, input_bytes, sealed=True)
+        self.outputs = Arena.create(device, slots * task.output_bytes, sealed=False)
+        # The reference's results are expected outputs: never in memory that a candidate can map.
+        self.reference_outputs = Arena.create(device, slots * task.output_bytes, sealed=False)
+
+    def plan(self) -> dict:
+        task = self.task
+        return {
+            "slots": self.slots,
+            "inputs_at": self.inputs_at,
+            "input_bytes": task.input_bytes,
+            "output_bytes": task.output_bytes,
+            "input_tree": task.input_tree,
+            "input_places": task.input_places,
+            "output_tree": task.output_tree,
+            "output_places": task.output_places,
+            "private_inputs": task.private_inputs,
+            "stochastic": task.stochastic,
+        }
+
+    def weights(self, seed: int) -> None:
+        self.task.build(seed)
+        init = [t.to(self.device) for t in tree.flatten(self.task.init_inputs)[1]]
+        for place, tensor in zip(self.init_places, init):
+            tree.store(tree.view(self.inputs.memory, place), tensor)
+        for place, tensor in zip(self.state_places, self.task.state()[1]):
+            tree.store(tree.view(self.inputs.memory, place), tensor)
+        self.task.synchronize()
+
+    def args(self, slot: int) -> list:
+        base = self.inputs_at + slot * self.task.input_bytes
+        tensors = [tree.view(self.inputs.memory, place, base) for place in self.task.input_places]
+        return tree.unflatten(self.task.input_tree, tensors, self.device)
+
+    def fill(self, first: int, seeds: list[int]) -> None:
+        for slot, seed in enumerate(seeds, first):
+            drawn_tree, drawn = tree.flatten(self.task.draw(seed))
+            targets = tree.flatten(self.args(slot))[1]
+            if drawn_tree != self.task.input_tree or [t.shape for t in drawn] != [t.shape for t in targets]:
+                raise ValueError("get_inputs() returns other shapes from another seed; Assay needs fixed shapes")
+            for target, tensor in zip(targets, drawn):
+                tree.store(target, tensor)
+        self.poison(first, len(seeds))
+
+    def poison(self, first: int, count: int) -> None:
+        size = self.task.output_bytes
+        self.outputs.memory[first * size : (first + count) * size].fill_(POISON)
+
+    def verify(self, slot: int, want_exact: bool) -> dict:
+        """Compares what stands in an output slot with the reference on that slot's inputs."""
+        task = self.task
+        base = slot * task.output_bytes
+        got = [tree.view(self.outputs.memory, place, base) for place in task.output_places]
+        eager, exact = task.expected(self.args(slot), want_exact)
+        results = []
+        for index, (y, e) in enumerate(zip(got, eager)):
+            x = exact[index] if exact is not None and e.dtype.is_floating_point else None
+            result = compare.compare(y, e, x, task.eager_errors[index])
+            result["output"] = index
+            results.append(result)
+        total = sum(r["total"] for r in results)
+        worst = next((r for r in results if not r["passed"]), results[0] if results else None)
+        return {
+            "passed": all(r["passed"] for r in results),
+            "max_abs_err": max((r["max_abs_err"] for r in results), default=0.0),
+            "max_rel_err": max((r["max_rel_err"] for r in results), default=0.0),
+            "mismatch_fraction": sum(r["mismatches"] for r in results) / total if total else 0.0,
+            "worst": worst,
+            "tolerance": max((compare.tolerance(d) for d in task.output_dtypes), default=0.0),
+            "reference": "float64" if exact is not None or task.exact_runs else "float32" if task.floating else "exact",
+        }
+
+    def close(self) -> None:
+        for arena in (self.inputs, self.outputs, self.reference_outputs):
+            arena.close()
+
+
+class Judge:
+    """Serves the worker's operations."""
+
+    def __init__(self, channel: Channel, device: str, folder: str):
+        self.channel = channel
+        self.device = device
+        self.folder = folder
+        self.tasks: collections.OrderedDict[tuple, Task] = collections.OrderedDict()
+        self.examined: dict[int, Task] = {}
+        self.lanes: dict[int, Lane] = {}
+        self.flush_buffer: torch.Tensor | None = None
+        self.l2_bytes = 0
+        if device != "cpu":
+            native.call("assay_gpu_open", 0)
+            torch.cuda.init()
+            self.l2_bytes = torch.cuda.get_device_properties(0).L2_cache_size
+            self.flush_buffer = torch.empty(2 * self.l2_bytes // 4, dtype=torch.int32, device="cuda")
+            native.gpu_watch_quiet(10_000)
+
+    def serve(self) -> None:
+        while True:
+            try:
+                request, fds = self.channel.receive()
+            except Closed:
+                return
+            for fd in fds:
+                os.close(fd)
+            begin = time.perf_counter()
+            sent: tuple[int, ...] = ()
+            try:
+                reply = getattr(self, "op_" + request["op"])(request)
+                sent = reply.pop("fds", ())
+                reply["ok"] = True
+            except Exception as error:
+                reply = {"ok": False, "error": f"{type(error).__name__}: {error}"[:2000]}
+                del error
+                self._trim()
+            reply["ms"] = (time.perf_counter() - begin) * 1e3
+            self.channel.send(reply, sent)
+
+    def op_examine(self, request: dict) -> dict:
+        """Loads a task for one submission ("lane") and says what it needs."""
+        key = (request["sha256"], request["entry"], request["size"])
+        if key not in self.tasks:
+            self.tasks[key] = Task(request["source"], request["entry"], request["size"], self.device, self.folder)
+            while len(self.tasks) > MAX_TASKS:
+                self.tasks.popitem(last=False)
+        self.tasks.move_to_end(key)
+        task = self.tasks[key].for_lane()
+        self.examined[request["lane"]] = task
+        return {
+            "input_bytes": task.input_bytes,
+            "output_bytes": task.output_bytes,
+            "state_bytes": task.state_bytes,
+            "reference_us": task.reference_us,
+            "forward_inputs": modules.forward_inputs(task.entry),
+            "private_inputs": task.private_inputs,
+            "stochastic": task.stochastic,
+        }
+
+    def op_open(self, request: dict) -> dict:
+        """Makes the lane's arena of ``slots`` slots; the reply carries the descriptors of
+        inputs, outputs and the reference's outputs."""
+        lane = Lane(self.examined.pop(request["lane"]), request["slots"], self.device)
+        self.lanes[request["lane"]] = lane
+        return {
+            "plan": lane.plan(),
+            "input_size": lane.inputs.size,
+            "output_size": lane.outputs.size,
+            "init_tree": lane.init_tree,
+            "init_places": lane.init_places,
+            "state_names": lane.state_names,
+            "state_places": lane.state_places,
+            "fds": (lane.inputs.fd, lane.outputs.fd, lane.reference_outputs.fd),
+        }
+
+    def op_weights(self, request: dict) -> dict:
+        self.lanes[request["lane"]].weights(request["seed"])
+        return {}
+
+    def op_fill(self, request: dict) -> dict:
+        """Inputs of a round: after the GPU was seen quiet, written, and out of the cache again."""
+        quiet = self._quiet(request["quiet_ns"])
+        lane = self.lanes[request["lane"]]
+        lane.fill(request["first"], request["seeds"])
+        self._flush()
+        return quiet
+
+    def op_flush(self, request: dict) -> dict:
+        quiet = self._quiet(request["quiet_ns"])
+        self._flush()
+        return quiet
+
+    def op_verify(self, request: dict) -> dict:
+        quiet = self._quiet(request["quiet_ns"])
+        lane = self.lanes[request["lane"]]
+        results = [lane.verify(slot, request["exact"]) for slot in request["slots"]]
+        return {"results": results, **quiet}
+
+    def op_close(self, request: dict) -> dict:
+        self.examined.pop(request["lane"], None)
+        lane = self.lanes.pop(request["lane"], None)
+        if lane is not None:
+            lane.close()
+        del lane
+        self._trim()
+        return {}
+
+    def op_memory(self, _request: dict) -> dict:
+        """Free and total device memory in bytes (0, 0 on the CPU)."""
+        free, total = torch.cuda.mem_get_info() if self.device != "cpu" else (0, 0)
+        return {"free": free, "total": total}
+
+    def _quiet(self, nanoseconds: int) -> dict:
+        if self.device == "cpu" or nanoseconds == 0:
+            return {"gap_us": 0.0, "delay_us": 0.0}
+        begin = time.perf_counter()
+        gap, span = native.gpu_watch_quiet(nanoseconds)
+        return {"gap_us": gap, "delay_us": (time.perf_counter() - begin) * 1e6 - span}
+
+    def _flush(self) -> None:
+        """Write, then read: a write alone leaves dirty lines whose write-back the next kernel pays."""
+        if self.flush_buffer is None:
+            return
+        native.call("assay_gpu_reset_persisting_l2")
+        self.flush_buffer.fill_(0)
+        self.flush_buffer.sum()
+        torch.cuda.synchronize()
+
+    def _trim(self) -> None:
+        gc.collect()
+        if self.device != "cpu" and torch.cuda.memory_reserved() > (4 << 30):
+            torch.cuda.empty_cache()
+
+
+def _moved(value, device: str):
+    if isinstance(value, torch.Tensor):
+        return value.detach().to(device)
+    if isinstance(value, (list, tuple)):
+        return type(value)(_moved(item, device) for item in value)
+    if isinstance(value, dict):
+        return {key: _moved(item, device) for key, item in value.items()}
+    return value
+
+
+def _doubled(value):
+    """Floating tensors in float64 (always copies), all others as they are."""
+    if isinstance(value, torch.Tensor):
+        if value.is_complex():
+            return value.to(torch.complex128)
+        return value.double() if value.is_floating_point() else value.clone()
+    if isinstance(value, (list, tuple)):
+        return type(value)(_doubled(item) for item in value)
+    if isinstance(value, dict):
+        return {key: _doubled(item) for key, item in value.items()}
+    return value
+
+
+def _same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
+    return bool(((a == b) | ((a != a) & (b != b))).all())
+
+
+def main(channel_fd: int, device: str, folder: str) -> None:
+    channel = Channel(channel_fd)
+    judge = Judge(channel, device, folder)
+    channel.send({"event": "ready", "l2_bytes": judge.l2_bytes})
+    judge.serve()

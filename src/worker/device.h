@@ -1,0 +1,93 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "worker/device_lock.h"
+#include "worker/judge.h"
+#include "worker/memory_watch.h"
+#include "worker/pool.h"
+
+namespace assay {
+
+struct DeviceOptions {
+  std::string python = "python3";
+  std::string device = "auto";      ///< auto, cpu, cuda, cuda:N
+  SandboxLevel require_sandbox = SandboxLevel::kNone;
+  Limits limits;
+};
+
+/// One device with everything that serves it: zygote, judge, reference, warm pool, and the lock
+/// that keeps timings alone. Thread-safe.
+class Device {
+ public:
+  static Result<std::unique_ptr<Device>> Open(const DeviceOptions& options);
+  ~Device();
+
+  [[nodiscard]] bool cuda() const { return cuda_; }
+  [[nodiscard]] const Limits& limits() const { return limits_; }
+  [[nodiscard]] const json::object& environment() const { return environment_; }
+  [[nodiscard]] const std::string& size() const { return size_; }  ///< "gpu" or "cpu": a task's SIZES
+
+  Judge& judge() { return *judge_; }
+  CandidatePool& pool() { return *pool_; }
+  MemoryWatch& memory_watch() { return *memory_watch_; }
+  DeviceLock& lock() { return lock_; }
+  Zygote& zygote() { return *zygote_; }
+
+  /// The trusted process that runs references. Only under the exclusive lock. Null until
+  /// EnsureReference() succeeded; DropReference() after it failed.
+  Status EnsureReference();
+  void DropReference() { reference_.reset(); }
+  RuntimeProcess* reference() { return reference_.get(); }
+
+  /// Registers a process that works outside the lock (loading, compiling): timings pause it.
+  /// `Paused` grows by the length of each pause, so that deadlines can be moved.
+  class Background {
+   public:
+    Background(Device* device, RuntimeProcess* process);
+    ~Background();
+    Background(const Background&) = delete;
+    Background& operator=(const Background&) = delete;
+
+   private:
+    Device* const device_;
+    RuntimeProcess* const process_;
+  };
+  [[nodiscard]] Seconds Paused() const { return Seconds(paused_s_.load()); }
+
+  /// The device for one timing: the lock exclusively, all background processes stopped.
+  class Exclusive {
+   public:
+    explicit Exclusive(Device* device);
+    ~Exclusive();
+    Exclusive(const Exclusive&) = delete;
+    Exclusive& operator=(const Exclusive&) = delete;
+
+   private:
+    Device* const device_;
+    TimePoint since_;
+  };
+
+ private:
+  Device() = default;
+
+  bool cuda_ = false;
+  std::string size_;
+  Limits limits_;
+  json::object environment_;
+  DeviceLock lock_;
+  std::unique_ptr<OutputDrain> drain_;
+  std::unique_ptr<Zygote> zygote_;
+  std::unique_ptr<Judge> judge_;
+  std::unique_ptr<MemoryWatch> memory_watch_;
+  std::unique_ptr<RuntimeProcess> reference_;
+  std::mutex background_mutex_;
+  std::set<RuntimeProcess*> background_;
+  std::atomic<double> paused_s_{0};
+  std::unique_ptr<CandidatePool> pool_;  // last: its thread uses the members above
+};
+
+}  // namespace assay

@@ -1,0 +1,133 @@
+#include "worker/judge.h"
+
+#include <cmath>
+
+#include "base/strings.h"
+
+namespace assay {
+namespace {
+
+Quietness ReadQuiet(const json::object& body) { return {GetDouble(body, "gap_us"), GetDouble(body, "delay_us")}; }
+
+Comparison ReadComparison(const json::object& body) {
+  Comparison result;
+  result.passed = GetBool(body, "passed");
+  result.max_abs_err = GetDouble(body, "max_abs_err");
+  result.max_rel_err = GetDouble(body, "max_rel_err");
+  result.mismatch_fraction = GetDouble(body, "mismatch_fraction");
+  result.tolerance = GetDouble(body, "tolerance");
+  result.reference = GetString(body, "reference");
+  const json::object& worst = GetObject(body, "worst");
+  result.pattern = GetString(worst, "pattern");
+  if (worst.contains("first_bad") && worst.at("first_bad").is_array()) {
+    result.bad_output = static_cast<int>(GetInt(worst, "output"));
+    for (const json::value& i : worst.at("first_bad").get_array()) result.bad_index.push_back(i.is_int64() ? i.get_int64() : 0);
+    // JSON has no NaN; the judge spells such values.
+    const auto number = [&](const char* key) {
+      const std::string text = GetString(worst, key);
+      return text.empty() ? GetDouble(worst, key) : std::strtod(text.c_str(), nullptr);
+    };
+    result.got = number("got");
+    result.expected = number("expected");
+  }
+  return result;
+}
+
+}  // namespace
+
+Status Judge::EnsureRunning() {
+  const std::lock_guard guard(mutex_);
+  if (process_ && process_->Alive()) return {};
+  ASSAY_ASSIGN_OR_RETURN(process_, zygote_->Fork(Role::kJudge, 8, nullptr));
+  Result<json::object> ready = WaitReady(process_.get(), DeadlineIn(Seconds(limits_.warm_s)));
+  if (!ready.ok()) {
+    process_.reset();
+    return ready.error();
+  }
+  return {};
+}
+
+Result<Message> Judge::Call(json::object request) {
+  const std::lock_guard guard(mutex_);
+  if (!process_) return Err(ErrorCode::kClosed, "the judge is not running");
+  Result<Message> reply = process_->Call(request, {}, DeadlineIn(Seconds(limits_.judge_s)));
+  if (!reply.ok()) {
+    process_->Kill();  // whatever state it is in, it is not one to trust
+    return Err(reply.error().code, "the judge failed in '{}': {}", GetString(request, "op"), reply.error().message);
+  }
+  if (!GetBool(reply->body, "ok")) {
+    const std::string error = GetString(reply->body, "error", "no reason given");
+    // A broken CUDA context stays broken for the life of the process.
+    if (error.find("CUDA error") != std::string::npos) process_->Kill();
+    return Err(ErrorCode::kInternal, "the judge could not do '{}': {}", GetString(request, "op"), error);
+  }
+  return reply;
+}
+
+Result<TaskShape> Judge::Examine(int lane, const Task& task, const std::string& size) {
+  ASSAY_ASSIGN_OR_RETURN(const Message reply, Call({{"op", "examine"},
+                                                    {"lane", lane},
+                                                    {"source", task.source},
+                                                    {"sha256", task.sha256},
+                                                    {"entry", task.entry},
+                                                    {"size", size}}));
+  TaskShape shape;
+  shape.input_bytes = static_cast<uint64_t>(GetInt(reply.body, "input_bytes"));
+  shape.output_bytes = static_cast<uint64_t>(GetInt(reply.body, "output_bytes"));
+  shape.state_bytes = static_cast<uint64_t>(GetInt(reply.body, "state_bytes"));
+  shape.reference_us = GetDouble(reply.body, "reference_us");
+  shape.forward_inputs = static_cast<int>(GetInt(reply.body, "forward_inputs", -1));
+  shape.private_inputs = GetBool(reply.body, "private_inputs");
+  shape.stochastic = GetBool(reply.body, "stochastic");
+  return shape;
+}
+
+Result<LaneArena> Judge::Open(int lane, uint32_t slots) {
+  ASSAY_ASSIGN_OR_RETURN(Message reply, Call({{"op", "open"}, {"lane", lane}, {"slots", slots}}));
+  if (reply.fds.size() != 3) return Err(ErrorCode::kInternal, "the judge sent {} descriptors, not 3", reply.fds.size());
+  reply.body.erase("ok");
+  reply.body.erase("ms");
+  return LaneArena{std::move(reply.body), std::move(reply.fds[0]), std::move(reply.fds[1]),
+                   std::move(reply.fds[2])};
+}
+
+Status Judge::Weights(int lane, uint64_t seed) {
+  ASSAY_ASSIGN_OR_RETURN(const Message reply, Call({{"op", "weights"}, {"lane", lane}, {"seed", seed}}));
+  static_cast<void>(reply);
+  return {};
+}
+
+Result<Quietness> Judge::Fill(int lane, uint32_t first, std::span<const uint64_t> seeds, uint64_t quiet_ns) {
+  json::array list(seeds.begin(), seeds.end());
+  ASSAY_ASSIGN_OR_RETURN(const Message reply, Call({{"op", "fill"},
+                                                    {"lane", lane},
+                                                    {"first", first},
+                                                    {"seeds", std::move(list)},
+                                                    {"quiet_ns", quiet_ns}}));
+  return ReadQuiet(reply.body);
+}
+
+Result<Quietness> Judge::Flush(uint64_t quiet_ns) {
+  ASSAY_ASSIGN_OR_RETURN(const Message reply, Call({{"op", "flush"}, {"quiet_ns", quiet_ns}}));
+  return ReadQuiet(reply.body);
+}
+
+Result<Comparison> Judge::Verify(int lane, uint32_t slot, bool exact, uint64_t quiet_ns, Quietness* quiet) {
+  ASSAY_ASSIGN_OR_RETURN(const Message reply, Call({{"op", "verify"},
+                                                    {"lane", lane},
+                                                    {"slots", json::array{slot}},
+                                                    {"exact", exact},
+                                                    {"quiet_ns", quiet_ns}}));
+  if (quiet != nullptr) *quiet = ReadQuiet(reply.body);
+  const json::array& results = GetArray(reply.body, "results");
+  if (results.size() != 1 || !results[0].is_object()) return Err(ErrorCode::kInternal, "the judge sent no result");
+  return ReadComparison(results[0].get_object());
+}
+
+Status Judge::Close(int lane) {
+  ASSAY_ASSIGN_OR_RETURN(const Message reply, Call({{"op", "close"}, {"lane", lane}}));
+  static_cast<void>(reply);
+  return {};
+}
+
+}  // namespace assay

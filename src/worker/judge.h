@@ -1,0 +1,80 @@
+#pragma once
+
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "task/task.h"
+#include "worker/zygote.h"
+
+namespace assay {
+
+/// What a task needs and gives, as measured once on this device.
+struct TaskShape {
+  uint64_t input_bytes = 0;
+  uint64_t output_bytes = 0;
+  uint64_t state_bytes = 0;
+  double reference_us = 0;
+  int forward_inputs = -1;
+  bool private_inputs = false;  ///< the reference writes its inputs
+  bool stochastic = false;      ///< the reference draws random numbers in forward
+};
+
+/// A lane's shared memory and the description that a candidate needs to use it.
+struct LaneArena {
+  json::object load;  ///< members of the candidate's `load` request
+  UniqueFd inputs;
+  UniqueFd outputs;
+  UniqueFd reference_outputs;  ///< never given to a candidate
+};
+
+/// One comparison.
+struct Comparison {
+  bool passed = false;
+  double max_abs_err = 0;
+  double max_rel_err = 0;
+  double mismatch_fraction = 0;
+  double tolerance = 0;
+  std::string reference;
+  std::string pattern;
+  int bad_output = -1;  ///< -1: no single element
+  std::vector<int64_t> bad_index;
+  double got = 0;
+  double expected = 0;
+};
+
+/// How quiet the device was just before an operation, see CudaDriver::WatchQuiet.
+struct Quietness {
+  double gap_us = 0;
+  double delay_us = 0;
+};
+
+/// The worker's side of the judge process. Thread-safe: operations are served one at a time. An
+/// Error here is always infrastructure. A judge that died is replaced by the next Restart().
+class Judge {
+ public:
+  Judge(Zygote* zygote, const Limits& limits) : zygote_(zygote), limits_(limits) {}
+
+  /// (Re)starts the process unless it runs.
+  Status EnsureRunning();
+
+  Result<TaskShape> Examine(int lane, const Task& task, const std::string& size);
+  Result<LaneArena> Open(int lane, uint32_t slots);
+  Status Weights(int lane, uint64_t seed);
+  Result<Quietness> Fill(int lane, uint32_t first, std::span<const uint64_t> seeds, uint64_t quiet_ns);
+  Result<Quietness> Flush(uint64_t quiet_ns);
+  Result<Comparison> Verify(int lane, uint32_t slot, bool exact, uint64_t quiet_ns, Quietness* quiet);
+  Status Close(int lane);
+
+  [[nodiscard]] pid_t pid() const { return process_ ? process_->process().pid() : -1; }
+
+ private:
+  Result<Message> Call(json::object request);
+
+  Zygote* const zygote_;
+  const Limits limits_;
+  std::mutex mutex_;
+  std::unique_ptr<RuntimeProcess> process_;
+};
+
+}  // namespace assay

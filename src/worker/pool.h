@@ -1,0 +1,59 @@
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "worker/device_lock.h"
+#include "worker/zygote.h"
+
+namespace assay {
+
+/// A candidate process that is warm and has run nothing but Assay's own code.
+struct WarmCandidate {
+  std::unique_ptr<RuntimeProcess> process;
+  json::object hello;  ///< its "ready" message: sandbox report, milliseconds
+};
+
+/// Keeps warmed, sandboxed, never used candidates ready. Forking and warming happens in one
+/// background thread, which holds the device's lock shared while contexts are created: never
+/// during a timing. Thread-safe.
+///
+///     forked --> confined --> warm (ready) --> leased --> used once --> destroyed
+class CandidatePool {
+ public:
+  CandidatePool(Zygote* zygote, DeviceLock* lock, SandboxSpec sandbox, const Limits& limits);
+  ~CandidatePool();
+  CandidatePool(const CandidatePool&) = delete;
+  CandidatePool& operator=(const CandidatePool&) = delete;
+
+  /// A warm candidate. `default_connections`: with the driver's default number of hardware queues,
+  /// for submissions that use streams; these are made on demand. Errors are infrastructure.
+  Result<WarmCandidate> Lease(bool default_connections, TimePoint deadline);
+
+  /// Kills a used candidate; its context is torn down outside any timing.
+  void Destroy(std::unique_ptr<RuntimeProcess> process);
+
+  [[nodiscard]] int ready() const;
+
+ private:
+  void Fill();
+  Result<WarmCandidate> Make(int connections);
+
+  Zygote* const zygote_;
+  DeviceLock* const lock_;
+  const SandboxSpec sandbox_;
+  const Limits limits_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<WarmCandidate> ready_;
+  std::string last_error_;
+  int failures_ = 0;
+  uint32_t made_ = 0;
+  bool stopping_ = false;
+  std::thread filler_;
+};
+
+}  // namespace assay

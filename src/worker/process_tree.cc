@@ -1,0 +1,101 @@
+#include "worker/process_tree.h"
+
+#include <dirent.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/strings.h"
+
+namespace assay {
+namespace {
+
+/// Direct children of every thread of `pid`.
+void AppendChildren(pid_t pid, std::vector<pid_t>* out) {
+  const std::string folder = fmt::format("/proc/{}/task", pid);
+  DIR* threads = ::opendir(folder.c_str());
+  if (threads == nullptr) return;
+  while (const dirent* entry = ::readdir(threads)) {  // NOLINT(concurrency-mt-unsafe): own DIR
+    if (entry->d_name[0] == '.') continue;
+    Result<std::string> text = ReadFile(folder + "/" + entry->d_name + "/children");
+    if (!text.ok()) continue;
+    for (const std::string_view number : Split(*text, ' '))
+      if (!Trim(number).empty()) out->push_back(static_cast<pid_t>(std::strtol(std::string(number).c_str(), nullptr, 10)));
+  }
+  ::closedir(threads);
+}
+
+/// 'R', 'S', 'D', 'T', 'Z', ... or 0 when the process is gone.
+char ProcessState(pid_t pid) {
+  Result<std::string> text = ReadFile(fmt::format("/proc/{}/stat", pid));
+  if (!text.ok()) return 0;
+  const size_t end = text->rfind(')');  // the name may hold anything, parentheses included
+  return end == std::string::npos || end + 2 >= text->size() ? '\0' : (*text)[end + 2];
+}
+
+bool IsStopped(char state) { return state == 'T' || state == 't' || state == 'Z' || state == 'X' || state == 0; }
+
+}  // namespace
+
+std::vector<pid_t> Descendants(pid_t pid) {
+  std::vector<pid_t> found;
+  AppendChildren(pid, &found);
+  for (size_t i = 0; i < found.size(); ++i) AppendChildren(found[i], &found);
+  return found;
+}
+
+Result<int> StopTree(const ChildProcess& process, bool with_children, TimePoint deadline) {
+  ::syscall(SYS_pidfd_send_signal, process.pidfd(), SIGSTOP, nullptr, 0);
+  for (;;) {  // the group stop is complete when the kernel reports it to the parent
+    siginfo_t info{};
+    if (::waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(process.pidfd()), &info,
+                 WSTOPPED | WNOHANG | WNOWAIT | WEXITED) != 0 && errno != EINTR)
+      return ErrnoError("waitid", errno);
+    if (info.si_pid != 0 && info.si_code == CLD_STOPPED) break;
+    if (info.si_pid != 0) return Err(ErrorCode::kClosed, "the process ended");
+    if (Clock::now() >= deadline) return Err(ErrorCode::kTimeout, "the process does not stop");
+    ::sched_yield();
+  }
+  if (!with_children) return 0;
+  // With the parent stopped no new child appears below it; below a child one may, until it stops.
+  size_t known = 0;
+  for (;;) {
+    const std::vector<pid_t> children = Descendants(process.pid());
+    for (const pid_t child : children) ::kill(child, SIGSTOP);
+    for (const pid_t child : children)
+      while (!IsStopped(ProcessState(child))) {
+        if (Clock::now() >= deadline) return Err(ErrorCode::kTimeout, "a child process does not stop");
+        ::sched_yield();
+      }
+    if (children.size() == known) return static_cast<int>(known);
+    known = children.size();
+  }
+}
+
+void ContinueTree(const ChildProcess& process, bool with_children) {
+  if (with_children)
+    for (const pid_t child : Descendants(process.pid())) ::kill(child, SIGCONT);
+  ::syscall(SYS_pidfd_send_signal, process.pidfd(), SIGCONT, nullptr, 0);
+}
+
+uint64_t ResidentBytes(pid_t pid) {
+  static const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  std::vector<pid_t> family = Descendants(pid);
+  family.push_back(pid);
+  uint64_t pages = 0;
+  for (const pid_t member : family) {
+    Result<std::string> text = ReadFile(fmt::format("/proc/{}/statm", member));
+    if (!text.ok()) continue;
+    const auto fields = Split(*text, ' ');
+    if (fields.size() > 1) pages += std::strtoull(std::string(fields[1]).c_str(), nullptr, 10);
+  }
+  return pages * page;
+}
+
+}  // namespace assay

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <vector>
+
+#include "base/process.h"
+
+namespace assay {
+
+/// All living descendants of `pid`. Complete when `pid` and they are stopped.
+std::vector<pid_t> Descendants(pid_t pid);
+
+/// Stops a process of ours and, if `with_children`, everything below it: when this returns, none of
+/// them can run until it is continued. Returns how many descendants were stopped. kTimeout if a thread cannot be stopped (it hangs in the
+/// kernel), kClosed if the process ended.
+Result<int> StopTree(const ChildProcess& process, bool with_children, TimePoint deadline);
+
+/// Lets the process itself run again, and its descendants if `with_children`.
+void ContinueTree(const ChildProcess& process, bool with_children);
+
+/// Resident bytes of a process and its descendants (pages shared by fork are counted in each).
+uint64_t ResidentBytes(pid_t pid);
+
+}  // namespace assay

@@ -1,0 +1,117 @@
+#include "worker/runtime_process.h"
+
+#include "worker/process_tree.h"
+
+#include <poll.h>
+
+#include <cerrno>
+
+namespace assay {
+namespace {
+
+/// A death is noticed at least this often while waiting.
+constexpr Seconds kDeathCheck{0.02};
+
+}  // namespace
+
+Result<Message> RuntimeProcess::Call(const json::object& request, std::span<const int> fds, TimePoint deadline) {
+  if (Status sent = channel_.Send(request, fds, deadline); !sent.ok())
+    return sent.error().code == ErrorCode::kClosed ? Died() : sent.error();
+  return Receive(deadline);
+}
+
+Status RuntimeProcess::Send(const json::object& request, TimePoint deadline) {
+  Status sent = channel_.Send(request, {}, deadline);
+  if (!sent.ok() && sent.error().code == ErrorCode::kClosed) return Died();
+  return sent;
+}
+
+Result<Message> RuntimeProcess::Receive(TimePoint deadline) {
+  for (;;) {
+    pollfd entries[2] = {{channel_.fd(), POLLIN, 0}, {process_.pidfd(), POLLIN, 0}};
+    const int ready = ::poll(entries, 2, PollTimeout(deadline));
+    if (ready < 0 && errno != EINTR) return ErrnoError("poll", errno);
+    // A message that was sent before the process died still counts.
+    if ((entries[0].revents & POLLIN) != 0) {
+      Result<Message> message = channel_.Receive(deadline);
+      if (message.ok() || message.error().code != ErrorCode::kClosed) return message;
+      return Died();
+    }
+    // End of the channel alone is no death: the process may have closed it. It is no use any more.
+    if (entries[0].revents != 0 || entries[1].revents != 0) return Died();
+    if (Clock::now() >= deadline) return Err(ErrorCode::kTimeout, "no answer in time");
+  }
+}
+
+bool RuntimeProcess::Alive() {
+  if (!process_.running()) return false;
+  Result<ExitStatus> status = process_.Wait(Clock::now());
+  if (!status.ok()) return true;
+  exit_ = *status;
+  return false;
+}
+
+void RuntimeProcess::Kill() {
+  if (!process_.running()) return;
+  Result<ExitStatus> status = process_.Kill();
+  if (status.ok()) exit_ = *status;
+}
+
+Error RuntimeProcess::Died() {
+  if (process_.running()) {
+    Result<ExitStatus> status = process_.Wait(DeadlineIn(Seconds(0.5)));
+    if (status.ok()) {
+      exit_ = *status;
+    } else {
+      Kill();
+      return Err(ErrorCode::kClosed, "the process closed its channel");
+    }
+  }
+  return Err(ErrorCode::kClosed, "the process ended with {}", exit_.ToString());
+}
+
+void RuntimeProcess::ResetRounds() {
+  control_.page()->go.store(0);
+  control_.page()->done.store(0);
+  ++round_;
+}
+
+Result<double> RuntimeProcess::RunRound(uint32_t first, uint32_t calls, bool freeze, TimePoint deadline) {
+  ControlPage& page = *control_.page();
+  page.first_slot.store(first);
+  page.calls.store(calls);
+  page.failed.store(0);
+  const TimePoint start = Clock::now();
+  PostWord(page.go, round_);
+  if (freeze) Thaw();
+  for (;;) {
+    const TimePoint slice = std::min(deadline, DeadlineIn(kDeathCheck));
+    if (WaitWord(page.done, round_, slice)) break;
+    if (!Alive()) return Died();
+    if (Clock::now() >= deadline) return Err(ErrorCode::kTimeout, "the round did not end in time");
+  }
+  const double elapsed = Microseconds(Clock::now() - start).count();
+  if (freeze) {
+    ASSAY_ASSIGN_OR_RETURN([[maybe_unused]] const int children, Freeze(DeadlineIn(Seconds(5))));
+  }
+  ++round_;
+  return elapsed;
+}
+
+void RuntimeProcess::EndRounds() { PostWord(control_.page()->go, ControlPage::kStop); }
+
+std::vector<double> RuntimeProcess::InsideMicroseconds(uint32_t calls) const {
+  const double* values = control_.page()->inside_us;
+  return {values, values + std::min(calls, ControlPage::kMaxCalls)};
+}
+
+Result<int> RuntimeProcess::Freeze(TimePoint deadline) {
+  Result<int> children = StopTree(process_, /*with_children=*/true, deadline);
+  if (!children.ok()) return children.error().code == ErrorCode::kClosed ? Died() : children.error();
+  children_seen_ = std::max(children_seen_, *children);
+  return children;
+}
+
+void RuntimeProcess::Thaw() { ContinueTree(process_, /*with_children=*/false); }
+
+}  // namespace assay

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "arena/control_page.h"
+#include "base/channel.h"
+#include "base/process.h"
+#include "worker/output_drain.h"
+
+namespace assay {
+
+/// A process forked from the zygote: judge, reference or candidate. Owned by one thread at a time;
+/// destruction kills and reaps it.
+///
+/// A candidate's replies are claims. Only `kClosed` (it died) and `kTimeout` are facts.
+class RuntimeProcess {
+ public:
+  RuntimeProcess(ChildProcess process, Channel channel, SharedControl control,
+                 std::shared_ptr<CapturedOutput> out, std::shared_ptr<CapturedOutput> err)
+      : process_(std::move(process)), channel_(std::move(channel)), control_(std::move(control)),
+        out_(std::move(out)), err_(std::move(err)) {}
+
+  [[nodiscard]] const ChildProcess& process() const { return process_; }
+  [[nodiscard]] std::string StdoutText() const { return out_->Text(); }
+  [[nodiscard]] std::string StderrText() const { return err_->Text(); }
+
+  /// Sends a request and returns the reply with its descriptors. kClosed: the process died (see
+  /// `exit`); kTimeout: no answer in time; kProtocol: it broke the framing.
+  Result<Message> Call(const json::object& request, std::span<const int> fds, TimePoint deadline);
+  Status Send(const json::object& request, TimePoint deadline);
+  Result<Message> Receive(TimePoint deadline);
+
+  /// Whether the process still runs; fills `exit` when it does not.
+  bool Alive();
+  /// How it ended, once a call failed with kClosed or after Kill.
+  [[nodiscard]] const ExitStatus& exit() const { return exit_; }
+  void Kill();
+
+  /// Begins a series of rounds: the process waits for go. Call after the channel said "rounds".
+  void ResetRounds();
+  /// One round of `calls` calls on slots `first`...: sets go, lets the process run, waits for done,
+  /// stops it again if `freeze`. Returns the microseconds between go and done on this clock.
+  /// Before: with `freeze` the process is stopped.
+  Result<double> RunRound(uint32_t first, uint32_t calls, bool freeze, TimePoint deadline);
+  /// Ends the series; the process goes back to its channel (continue it first).
+  void EndRounds();
+  [[nodiscard]] bool RoundFailed() const { return control_.page()->failed.load() != 0; }
+  /// The process's own clock for the last round: what it claims.
+  [[nodiscard]] std::vector<double> InsideMicroseconds(uint32_t calls) const;
+
+  /// Stops it and its children (see StopTree), and lets it run again (children stay stopped).
+  Result<int> Freeze(TimePoint deadline);
+  void Thaw();
+  [[nodiscard]] int children_seen() const { return children_seen_; }
+
+ private:
+  Error Died();
+
+  ChildProcess process_;
+  Channel channel_;
+  SharedControl control_;
+  std::shared_ptr<CapturedOutput> out_;
+  std::shared_ptr<CapturedOutput> err_;
+  ExitStatus exit_;
+  uint32_t round_ = 0;
+  int children_seen_ = 0;
+};
+
+}  // namespace assay
