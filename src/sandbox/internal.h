@@ -47,12 +47,10 @@ inline constexpr const char* kBasicDevices[] = {"/dev/null", "/dev/zero", "/dev/
 
 [[nodiscard]] bool HasCapability(int capability);
 void SetLimits(const SandboxSpec& spec, SandboxReport* report);
-/// From root to `uid`, without supplementary groups; sets report->own_uid.
+/// From root to `uid`, without supplementary groups and bounding set; sets report->own_uid.
 void BecomeUser(uint32_t uid, SandboxReport* report);
 /// Empties the bounding set, then all other sets; sets no-new-privileges.
 void DropPrivileges(SandboxReport* report);
-/// Empties the capability bounding set as far as allowed.
-void DropBoundingSet();
 /// Closes everything but `keep` and puts /dev/null in place of unkept 0, 1, 2.
 Status CloseDescriptors(std::vector<int> keep);
 /// Waits for the stem's end, then arms the parent-death signal.

@@ -50,6 +50,11 @@ bool Limit(int resource, uint64_t value) {
   return ::setrlimit(static_cast<__rlimit_resource_t>(resource), &limit) == 0;
 }
 
+void DropBoundingSet() {
+  for (int capability = LastCapability(); capability >= 0; --capability)
+    ::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
+}
+
 int CloseRange(unsigned first, unsigned last) {
   if (::syscall(SYS_close_range, first, last, 0) == 0) return 0;
   if (errno != ENOSYS) return -1;
@@ -103,15 +108,11 @@ void SetLimits(const SandboxSpec& spec, SandboxReport* report) {
 }
 
 void BecomeUser(uint32_t uid, SandboxReport* report) {
+  DropBoundingSet();  // afterwards the right to do it is gone
   if (::setgroups(0, nullptr) != 0 || ::setresgid(uid, uid, uid) != 0 ||
       ::setresuid(uid, uid, uid) != 0)
     return Miss(report, "own user", "setresuid", errno);
   report->own_uid = true;
-}
-
-void DropBoundingSet() {
-  for (int capability = LastCapability(); capability >= 0; --capability)
-    ::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
 }
 
 void DropPrivileges(SandboxReport* report) {

@@ -33,12 +33,8 @@ Status Confine(const SandboxSpec& spec, const std::vector<int>& keep_fds, Sandbo
   if (report->pid_ns && !report->fresh_proc)
     report->missing.emplace_back("fresh /proc: needs a private root");
 
-  if (root) {
-    // Before the change of user, which loses the right to do it.
-    DropBoundingSet();
-    BecomeUser(spec.uid, report);
-  }
-  if (!report->user_ns && report->own_uid) EnterUserNamespace(report);
+  if (root) BecomeUser(spec.uid, report);
+  if (root && report->own_uid) EnterUserNamespace(report);
   std::vector<int> keep = keep_fds;
   keep.push_back(report->stem_pidfd);
   ASSAY_RETURN_IF_ERROR(CloseDescriptors(keep));
