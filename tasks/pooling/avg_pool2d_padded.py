@@ -4,7 +4,7 @@ import torch
 import torch.nn as nn
 
 SIZES = {
-    "cpu": {"batch": 4, "channels": 16, "size": 64},
+    "cpu": {"batch": 4, "channels": 16, "size": 48},
     "gpu": {"batch": 32, "channels": 128, "size": 96},
 }
 batch, channels, size = SIZES["gpu"].values()

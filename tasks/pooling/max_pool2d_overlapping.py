@@ -4,7 +4,7 @@ import torch
 import torch.nn as nn
 
 SIZES = {
-    "cpu": {"batch": 8, "channels": 16, "size": 64},
+    "cpu": {"batch": 8, "channels": 16, "size": 48},
     "gpu": {"batch": 32, "channels": 128, "size": 128},
 }
 batch, channels, size = SIZES["gpu"].values()
