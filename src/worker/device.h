@@ -31,6 +31,9 @@ class Device {
   [[nodiscard]] const json::object& environment() const { return environment_; }
   [[nodiscard]] const std::string& size() const { return size_; }  ///< "gpu" or "cpu": a task's SIZES
 
+  /// Memory that submissions judged at once may take together.
+  [[nodiscard]] uint64_t memory_bytes() const { return memory_bytes_; }
+
   Judge& judge() { return *judge_; }
   CandidatePool& pool() { return *pool_; }
   MemoryWatch& memory_watch() { return *memory_watch_; }
@@ -75,6 +78,7 @@ class Device {
   Device() = default;
 
   bool cuda_ = false;
+  uint64_t memory_bytes_ = 0;
   std::string size_;
   Limits limits_;
   json::object environment_;

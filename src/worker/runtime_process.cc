@@ -15,13 +15,12 @@ constexpr Seconds kDeathCheck{0.02};
 }  // namespace
 
 Result<Message> RuntimeProcess::Call(const json::object& request, std::span<const int> fds, TimePoint deadline) {
-  if (Status sent = channel_.Send(request, fds, deadline); !sent.ok())
-    return sent.error().code == ErrorCode::kClosed ? Died() : sent.error();
+  ASSAY_RETURN_IF_ERROR(Send(request, fds, deadline));
   return Receive(deadline);
 }
 
-Status RuntimeProcess::Send(const json::object& request, TimePoint deadline) {
-  Status sent = channel_.Send(request, {}, deadline);
+Status RuntimeProcess::Send(const json::object& request, std::span<const int> fds, TimePoint deadline) {
+  Status sent = channel_.Send(request, fds, deadline);
   if (!sent.ok() && sent.error().code == ErrorCode::kClosed) return Died();
   return sent;
 }

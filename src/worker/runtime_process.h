@@ -28,7 +28,7 @@ class RuntimeProcess {
   /// Sends a request and returns the reply with its descriptors. kClosed: the process died (see
   /// `exit`); kTimeout: no answer in time; kProtocol: it broke the framing.
   Result<Message> Call(const json::object& request, std::span<const int> fds, TimePoint deadline);
-  Status Send(const json::object& request, TimePoint deadline);
+  Status Send(const json::object& request, std::span<const int> fds, TimePoint deadline);
   Result<Message> Receive(TimePoint deadline);
 
   /// Whether the process still runs; fills `exit` when it does not.

@@ -14,7 +14,7 @@ import torch
 from . import diagnose, modules, native, tree
 from .arena import Arena
 from .channel import Channel, Closed
-from .rounds import Rounds, Slots, WrongOutput
+from .rounds import Refused, Rounds, Slots
 
 SUBMISSION_NAME = "submission"
 
@@ -51,10 +51,10 @@ class Candidate:
             begin = time.perf_counter()
             try:
                 reply = {"ok": True, **operation(request, fds)}
-            except WrongOutput as error:
+            except Refused as error:
                 reply = {
                     "ok": False,
-                    "error": {"kind": "mismatch", "name": error.name, "message": str(error), "line": 0},
+                    "error": {"kind": error.kind, "name": error.name, "message": str(error), "line": 0},
                 }
             except BaseException as error:  # a submission may raise anything
                 reply = {"ok": False, "error": diagnose.describe(error, self.path, self.source)}
@@ -64,9 +64,10 @@ class Candidate:
     def op_load(self, request: dict, fds: list[int]) -> dict:
         """Maps the arena and imports the module; ``class`` is looked up in it."""
         self.request = request
-        self.inputs = Arena.attach(self.device, fds[0], request["input_size"], request["writable_inputs"])
+        self.inputs = Arena.attach(self.device, fds[0], request["input_size"], False)
         self.outputs = Arena.attach(self.device, fds[1], request["output_size"], True)
         self.slots = Slots(self.device, self.inputs.memory, self.outputs.memory, request["plan"])
+        self.slots.report_mutation = request["report_mutation"]
         self.source = request["source"]
         # Every file has its own folder and name: two submissions never meet in a cache.
         folder = os.path.join(self.work_dir, f"{SUBMISSION_NAME}_{self.files}")
@@ -83,7 +84,7 @@ class Candidate:
             module = modules.load_file(self.path, name)
         self.model_class = getattr(module, request["class"], None)
         if self.model_class is None:
-            raise MissingModel(f"the submission defines no class {request['class']}")
+            raise Refused("no_model", "NoModelNew", f"the submission defines no class {request['class']}")
         return {}
 
     def op_build(self, request: dict, _fds: list[int]) -> dict:
@@ -129,10 +130,6 @@ class Candidate:
         if self.device != "cpu":
             torch.cuda.empty_cache()
         return {}
-
-
-class MissingModel(Exception):
-    """The submission has no ModelNew."""
 
 
 def warm(device: str) -> None:

@@ -29,36 +29,42 @@ class Slots:
         self.output_tree = plan["output_tree"]
         self.private_inputs = plan["private_inputs"]
         self.stochastic = plan["stochastic"]
+        self.report_mutation = False
 
 
-class WrongOutput(Exception):
-    """The module's result does not have the reference's structure, shape or dtype."""
+class Refused(Exception):
+    """Something that the contract of a submission rules out; ``kind`` as in the worker's table."""
 
-    def __init__(self, name: str, message: str):
+    def __init__(self, kind: str, name: str, message: str):
         super().__init__(message)
+        self.kind = kind
         self.name = name
 
 
+def wrong(name: str, message: str) -> Refused:
+    return Refused("mismatch", name, message)
+
+
 def check_output(value, slots: Slots) -> list[torch.Tensor]:
-    """The tensors of a result, or WrongOutput with what is wrong and what was expected."""
+    """The tensors of a result, or Refused with what is wrong and what was expected."""
     try:
         spec, tensors = tree.flatten(value)
     except tree.Unsupported as error:
-        raise WrongOutput("structure", f"the output contains {error}") from None
+        raise wrong("structure", f"the output contains {error}") from None
     if spec != slots.output_tree:
-        raise WrongOutput(
+        raise wrong(
             "structure", f"the output is {outline(spec)}, the reference returns {outline(slots.output_tree)}"
         )
     for index, (tensor, place) in enumerate(zip(tensors, slots.results[0])):
         where = f"output {index}" if len(tensors) > 1 else "the output"
         if type(tensor) is not torch.Tensor and type(tensor) is not torch.nn.Parameter:
-            raise WrongOutput("type", f"{where} is a {type(tensor).__name__}, not a plain torch.Tensor")
+            raise wrong("type", f"{where} is a {type(tensor).__name__}, not a plain torch.Tensor")
         if tensor.shape != place.shape:
-            raise WrongOutput("shape", f"{where} has shape {tuple(tensor.shape)}, expected {tuple(place.shape)}")
+            raise wrong("shape", f"{where} has shape {tuple(tensor.shape)}, expected {tuple(place.shape)}")
         if tensor.dtype != place.dtype:
-            raise WrongOutput("dtype", f"{where} has dtype {tensor.dtype}, expected {place.dtype}")
+            raise wrong("dtype", f"{where} has dtype {tensor.dtype}, expected {place.dtype}")
         if tensor.device.type != place.device.type:
-            raise WrongOutput("device", f"{where} is on {tensor.device}, expected {place.device}")
+            raise wrong("device", f"{where} is on {tensor.device}, expected {place.device}")
     return tensors
 
 
@@ -106,7 +112,7 @@ class Rounds:
 
     def _one(self, model, first: int, calls: int, dummies: list | None) -> list[float]:
         args = self.slots.args[first : first + calls]
-        if self.slots.private_inputs:
+        if self.slots.private_inputs or self.slots.report_mutation:
             args = [copied(values) for values in args]
         if dummies is not None:
             for index in range(calls):
@@ -122,7 +128,20 @@ class Rounds:
             for index, value in enumerate(results):
                 self._take(value, first + index)
         self._synchronize()
+        if self.slots.report_mutation:
+            self._look_for_mutation(args, first)
         return inside() if callable(inside) else inside
+
+    def _look_for_mutation(self, args: list, first: int) -> None:
+        for index, values in enumerate(args):
+            originals = tree.flatten(self.slots.args[first + index])[1]
+            for number, (copy, original) in enumerate(zip(tree.flatten(values)[1], originals)):
+                if not bool(((copy == original) | ((copy != copy) & (original != original))).all()):
+                    raise Refused(
+                        "input_mutated",
+                        "input_mutated",
+                        f"forward() writes input tensor {number}; the reference leaves its inputs unchanged",
+                    )
 
     def _run_all(self, model, args: list):
         """All calls in a row, one clock mark between two calls; results are kept, then taken."""

@@ -1,0 +1,170 @@
+#include "worker/candidate.h"
+
+#include <signal.h>
+
+#include <map>
+
+#include "base/strings.h"
+
+namespace assay {
+namespace {
+
+/// What the runtime calls failures, and what they are. The candidate could lie here, but only about
+/// how it failed.
+FailureKind KindFromName(std::string_view name) {
+  static const std::map<std::string_view, FailureKind> kKinds = {
+      {"syntax_error", FailureKind::kSyntaxError},   {"no_model", FailureKind::kLintInvalid},
+      {"compile_error", FailureKind::kCompileError}, {"device_memory", FailureKind::kDeviceMemory},
+      {"host_memory", FailureKind::kHostMemory},     {"device_fault", FailureKind::kDeviceFault},
+      {"mismatch", FailureKind::kMismatch},          {"input_mutated", FailureKind::kInputMutated},
+      {"exception", FailureKind::kException}};
+  const auto found = kKinds.find(name);
+  return found == kKinds.end() ? FailureKind::kException : found->second;
+}
+
+Failure ReadFailure(const json::object& error, Stage stage) {
+  Failure failure;
+  failure.kind = KindFromName(GetString(error, "kind"));
+  failure.stage = stage;
+  failure.name = TruncateMiddle(CleanText(GetString(error, "name", "error")), 200);
+  failure.message = TruncateMiddle(CleanText(GetString(error, "message")), 16'000);
+  failure.line = static_cast<int>(std::clamp<int64_t>(GetInt(error, "line"), 0, 1'000'000));
+  return failure;
+}
+
+}  // namespace
+
+Failure InfrastructureFailure(Stage stage, const Error& error) {
+  Failure failure;
+  failure.kind = FailureKind::kInfrastructure;
+  failure.stage = stage;
+  failure.name = "infrastructure";
+  failure.message = error.message;
+  return failure;
+}
+
+Outcome CandidateSession::FromError(const Error& error, Stage stage, Seconds limit) {
+  Failure failure;
+  failure.stage = stage;
+  switch (error.code) {
+    case ErrorCode::kTimeout:
+      failure.kind = FailureKind::kDeadline;
+      failure.name = "deadline";
+      failure.limit_s = limit.count();
+      failure.message = fmt::format("still running after {:.0f} s", limit.count());
+      return failure;
+    case ErrorCode::kClosed: {
+      const ExitStatus& exit = process_->exit();
+      if (memory_ && memory_->load()) {
+        failure.kind = FailureKind::kHostMemory;
+        failure.name = "host_memory";
+        failure.message = fmt::format("used more than {} MiB of host memory", device_->limits().memory_bytes >> 20);
+        return failure;
+      }
+      failure.kind = FailureKind::kCrash;
+      failure.name = exit.signal != 0 ? ::sigabbrev_np(exit.signal) != nullptr
+                                            ? std::string("SIG") + ::sigabbrev_np(exit.signal)
+                                            : "signal"
+                                      : "exit";
+      failure.message = "the process ended by itself: " + exit.ToString();
+      return failure;
+    }
+    case ErrorCode::kProtocol:
+      failure.kind = FailureKind::kIntegrity;
+      failure.name = "protocol";
+      failure.message = "the process wrote to the engine's channel: " + error.message;
+      return failure;
+    default:
+      return InfrastructureFailure(stage, error);
+  }
+}
+
+Outcome CandidateSession::Await(Stage stage, Seconds limit, json::object* reply) {
+  const Seconds paused_before = device_->Paused();
+  TimePoint deadline = DeadlineIn(limit);
+  for (;;) {
+    Result<Message> message = process_->Receive(deadline);
+    if (!message.ok()) {
+      // A timing of someone else stopped this process meanwhile: that time is not its own.
+      const TimePoint moved = deadline + std::chrono::duration_cast<Duration>(device_->Paused() - paused_before);
+      if (message.error().code == ErrorCode::kTimeout && moved > Clock::now()) {
+        deadline = moved;
+        continue;
+      }
+      return FromError(message.error(), stage, limit);
+    }
+    if (message->body.contains("ok") && !GetBool(message->body, "ok"))
+      return ReadFailure(GetObject(message->body, "error"), stage);
+    *reply = std::move(message->body);
+    return {};
+  }
+}
+
+Outcome CandidateSession::Ask(const json::object& request, std::span<const int> fds, Stage stage, Seconds limit,
+                              json::object* reply) {
+  if (Status sent = process_->Send(request, fds, DeadlineIn(limit)); !sent.ok())
+    return FromError(sent.error(), stage, limit);
+  return Await(stage, limit, reply);
+}
+
+Outcome CandidateSession::Load(const LaneArena& arena, int outputs_fd, const LoadOptions& options) {
+  json::object request = arena.load;
+  request["op"] = "load";
+  request["source"] = options.source;
+  request["class"] = options.class_name;
+  request["size"] = options.size;
+  request["report_mutation"] = options.report_mutation;
+  const int fds[] = {arena.inputs.get(), outputs_fd};
+  json::object reply;
+  return Ask(request, fds, Stage::kLoad, options.limit, &reply);
+}
+
+Outcome CandidateSession::Build(uint64_t seed, Seconds limit, std::string* weights) {
+  json::object reply;
+  Outcome outcome = Ask({{"op", "build"}, {"seed", seed}}, {}, Stage::kLoad, limit, &reply);
+  if (Passed(outcome) && weights != nullptr) {
+    const std::string said = GetString(reply, "weights");
+    *weights = said == "copied" || said == "none" ? said : "seed";
+  }
+  return outcome;
+}
+
+Outcome CandidateSession::BeginRounds(Stage stage, uint32_t calibrate) {
+  process_->ResetRounds();
+  json::object reply;
+  return Ask({{"op", "rounds"}, {"calibrate", calibrate}}, {}, stage, Seconds(device_->limits().build_s), &reply);
+}
+
+Outcome CandidateSession::Round(Stage stage, uint32_t first, uint32_t calls, bool freeze, Seconds limit,
+                                double* outside_us) {
+  Result<double> elapsed = process_->RunRound(first, calls, freeze, DeadlineIn(limit));
+  if (!elapsed.ok()) return FromError(elapsed.error(), stage, limit);
+  *outside_us = *elapsed;
+  if (!process_->RoundFailed()) return {};
+  if (freeze) process_->Thaw();
+  json::object reply;
+  Outcome outcome = Await(stage, Seconds(device_->limits().build_s), &reply);
+  if (!Passed(outcome)) return outcome;
+  Failure failure;
+  failure.kind = FailureKind::kIntegrity;
+  failure.stage = stage;
+  failure.name = "control_page";
+  failure.message = "the round was marked as failed, but no error was reported";
+  return failure;
+}
+
+Outcome CandidateSession::EndRounds(Stage stage, bool* reused) {
+  process_->EndRounds();
+  process_->Thaw();
+  json::object reply;
+  Outcome outcome = Await(stage, Seconds(device_->limits().build_s), &reply);
+  if (Passed(outcome) && reused != nullptr) *reused = GetBool(reply, "reused");
+  return outcome;
+}
+
+Outcome CandidateSession::Unload() {
+  json::object reply;
+  return Ask({{"op", "unload"}}, {}, Stage::kTime, Seconds(device_->limits().build_s), &reply);
+}
+
+}  // namespace assay

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <memory>
+
+#include "verdict/records.h"
+#include "worker/device.h"
+
+namespace assay {
+
+/// What an operation of a candidate came to: nothing wrong, or a Failure that says whose.
+using Outcome = Failure;
+
+inline bool Passed(const Outcome& outcome) { return outcome.kind == FailureKind::kNone; }
+
+/// An infrastructure failure from an Error of the engine's own parts.
+Failure InfrastructureFailure(Stage stage, const Error& error);
+
+/// One leased candidate (or the reference) and what can be asked of it. Turns everything that can
+/// happen to a process that runs hostile code into a Failure. Owned by one thread.
+class CandidateSession {
+ public:
+  CandidateSession(Device* device, RuntimeProcess* process) : device_(device), process_(process) {}
+
+  struct LoadOptions {
+    std::string source;
+    std::string class_name;
+    std::string size;             ///< a task's SIZES for the reference; empty for submissions
+    bool report_mutation = false;  ///< diagnose: private inputs, say whether they were written
+    Seconds limit{60};
+  };
+  /// Imports the module with the lane's arena mapped. Runs outside the device's lock.
+  Outcome Load(const LaneArena& arena, int outputs_fd, const LoadOptions& options);
+
+  /// A fresh instance from `seed`; `weights` says how it got the reference's parameters.
+  Outcome Build(uint64_t seed, Seconds limit, std::string* weights);
+
+  /// Enters the loop of rounds; `calibrate` > 0: rounds of that many calls in which none is made.
+  Outcome BeginRounds(Stage stage, uint32_t calibrate = 0);
+  /// One round; see RuntimeProcess::RunRound.
+  Outcome Round(Stage stage, uint32_t first, uint32_t calls, bool freeze, Seconds limit, double* outside_us);
+  /// Leaves the loop; `reused`: the module returns one buffer again and again.
+  Outcome EndRounds(Stage stage, bool* reused);
+
+  Outcome Unload();
+
+  void WatchMemory() { memory_ = device_->memory_watch().Watch(process_->process().pid()); }
+  RuntimeProcess& process() { return *process_; }
+
+ private:
+  Outcome Ask(const json::object& request, std::span<const int> fds, Stage stage, Seconds limit, json::object* reply);
+  Outcome Await(Stage stage, Seconds limit, json::object* reply);
+  Outcome FromError(const Error& error, Stage stage, Seconds limit);
+
+  Device* const device_;
+  RuntimeProcess* const process_;
+  MemoryWatch::Token memory_;
+};
+
+}  // namespace assay

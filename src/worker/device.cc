@@ -1,0 +1,158 @@
+#include "worker/device.h"
+
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <optional>
+
+#include "base/log.h"
+#include "base/resource.h"
+#include "gpu/nvml.h"
+#include "worker/process_tree.h"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Which GPU a --device argument means; nullopt for the CPU.
+Result<std::optional<GpuInfo>> ChooseGpu(const std::string& device) {
+  if (device == "cpu") return std::optional<GpuInfo>();
+  Result<std::vector<GpuInfo>> gpus = ListGpus();
+  if (device == "auto") {
+    if (!gpus.ok() || gpus->empty()) return std::optional<GpuInfo>();
+    return std::optional((*gpus)[0]);
+  }
+  size_t index = 0;
+  if (device.starts_with("cuda:")) {
+    const char* end = device.data() + device.size();
+    if (std::from_chars(device.data() + 5, end, index).ptr != end || device.size() == 5)
+      return Err(ErrorCode::kInvalid, "'{}' is no device: use auto, cpu, cuda or cuda:N", device);
+  } else if (device != "cuda") {
+    return Err(ErrorCode::kInvalid, "'{}' is no device: use auto, cpu, cuda or cuda:N", device);
+  }
+  if (!gpus.ok()) return Err(ErrorCode::kUnavailable, "no GPU can be used: {}. `assay doctor` says more.", gpus.error().message);
+  if (index >= gpus->size())
+    return Err(ErrorCode::kNotFound, "there is no {}: this machine has {} GPU(s)", device, gpus->size());
+  return std::optional((*gpus)[index]);
+}
+
+/// What a candidate may read: the system's programs and libraries, the interpreter, the runtime.
+SandboxSpec MakeSandbox(const json::object& environment, bool cuda) {
+  SandboxSpec spec;
+  spec.read_only = {"/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/etc/alternatives", "/etc/ld.so.conf",
+                    "/etc/ld.so.conf.d", "/opt"};
+  for (const json::value& path : GetArray(environment, "paths"))
+    if (path.is_string()) spec.read_only.emplace_back(path.get_string());
+  if (const std::string cuda_home = GetString(environment, "cuda_home"); !cuda_home.empty())
+    spec.read_only.push_back(cuda_home);
+  if (Result<std::string> python = FindResource("python"); python.ok()) spec.read_only.push_back(*python);
+  if (cuda) {
+    spec.read_only.emplace_back("/sys");
+    std::error_code ignored;
+    for (const auto& entry : fs::directory_iterator("/dev", ignored)) {
+      const std::string name = entry.path().filename();
+      if (name.starts_with("nvidia") && !entry.is_directory(ignored)) spec.devices.push_back(entry.path());
+    }
+  }
+  std::erase_if(spec.read_only, [](const std::string& path) { return path == "/" || path.empty() || path[0] != '/'; });
+  std::sort(spec.read_only.begin(), spec.read_only.end());
+  spec.read_only.erase(std::unique(spec.read_only.begin(), spec.read_only.end()), spec.read_only.end());
+  spec.max_file_bytes = spec.work_bytes;
+  return spec;
+}
+
+uint64_t HalfOfMemory() {
+  const auto pages = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES));
+  return pages * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE)) / 2;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Device>> Device::Open(const DeviceOptions& options) {
+  ASSAY_ASSIGN_OR_RETURN(const std::optional<GpuInfo> gpu, ChooseGpu(options.device));
+  std::unique_ptr<Device> device(new Device);
+  device->cuda_ = gpu.has_value();
+  device->size_ = gpu ? "gpu" : "cpu";
+  device->limits_ = options.limits;
+  if (device->limits_.memory_bytes == 0) device->limits_.memory_bytes = HalfOfMemory();
+  // A fifth of a card is left to contexts (0.5 GB a process) and to what torch caches.
+  device->memory_bytes_ = gpu ? gpu->memory_total_bytes / 10 * 8 : HalfOfMemory();
+  ASSAY_ASSIGN_OR_RETURN(device->drain_, OutputDrain::Start());
+
+  ZygoteOptions zygote;
+  zygote.python = options.python;
+  zygote.cuda = device->cuda_;
+  zygote.threads = device->cuda_ ? 4 : static_cast<int>(std::thread::hardware_concurrency());
+  if (gpu) {
+    zygote.gpu_uuid = gpu->uuid;
+    zygote.capability = gpu->compute_major * 10 + gpu->compute_minor;
+  }
+  const TimePoint start = Clock::now();
+  ASSAY_ASSIGN_OR_RETURN(device->zygote_, Zygote::Start(zygote, device->limits_, device->drain_.get()));
+  spdlog::debug("zygote ready after {:.0f} ms", MillisecondsSince(start));
+  device->judge_ = std::make_unique<Judge>(device->zygote_.get(), device->limits_);
+  ASSAY_RETURN_IF_ERROR(device->judge_->EnsureRunning());
+  spdlog::debug("judge ready after {:.0f} ms", MillisecondsSince(start));
+  device->memory_watch_ = std::make_unique<MemoryWatch>(device->limits_.memory_bytes);
+
+  const json::object& python = device->zygote_->environment();
+  device->environment_ = {{"device", gpu ? "cuda" : "cpu"},
+                          {"gpu", gpu ? json::value(gpu->name) : json::value(nullptr)},
+                          {"gpu_uuid", gpu ? json::value(gpu->uuid) : json::value(nullptr)},
+                          {"driver", gpu ? json::value(gpu->driver_version) : json::value(nullptr)},
+                          {"torch", GetString(python, "torch")},
+                          {"triton", GetString(python, "triton")},
+                          {"python", GetString(python, "python")},
+                          {"cuda", GetString(python, "cuda")},
+                          {"cpus", std::thread::hardware_concurrency()}};
+  device->pool_ = std::make_unique<CandidatePool>(device->zygote_.get(), &device->lock_,
+                                                  MakeSandbox(python, device->cuda_), device->limits_);
+  return device;
+}
+
+Device::~Device() {
+  pool_.reset();
+  reference_.reset();
+}
+
+Status Device::EnsureReference() {
+  if (reference_ && reference_->Alive()) return {};
+  ASSAY_ASSIGN_OR_RETURN(reference_, zygote_->Fork(Role::kReference, 8, nullptr));
+  Result<json::object> ready = WaitReady(reference_.get(), DeadlineIn(Seconds(limits_.warm_s)));
+  if (ready.ok()) return {};
+  reference_.reset();
+  return ready.error();
+}
+
+Device::Background::Background(Device* device, RuntimeProcess* process) : device_(device), process_(process) {
+  const std::lock_guard guard(device_->background_mutex_);
+  device_->background_.insert(process_);
+}
+
+Device::Background::~Background() {
+  const std::lock_guard guard(device_->background_mutex_);
+  device_->background_.erase(process_);
+}
+
+Device::Exclusive::Exclusive(Device* device) : device_(device) {
+  device_->lock_.lock();
+  since_ = Clock::now();
+  // On the CPU even a compiler would disturb; on a GPU it may go on, only what could launch work stops.
+  device_->background_mutex_.lock();
+  for (RuntimeProcess* process : device_->background_)
+    static_cast<void>(StopTree(process->process(), !device_->cuda_, DeadlineIn(Seconds(device_->limits_.stop_s))));
+}
+
+Device::Exclusive::~Exclusive() {
+  for (RuntimeProcess* process : device_->background_) ContinueTree(process->process(), !device_->cuda_);
+  device_->paused_s_ = device_->paused_s_ + Seconds(Clock::now() - since_).count();
+  device_->background_mutex_.unlock();
+  device_->lock_.unlock();
+}
+
+}  // namespace assay

@@ -1,0 +1,27 @@
+#include "worker/engine.h"
+
+#include "base/log.h"
+
+namespace assay {
+
+Result<std::unique_ptr<Engine>> Engine::Start(EngineOptions options) {
+  ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<Device> device, Device::Open(options.device));
+  std::string secret = options.secret.empty() ? RandomBytes(32) : std::move(options.secret);
+  const uint64_t memory = device->memory_bytes();
+  return std::unique_ptr<Engine>(
+      new Engine(std::move(device), std::move(secret), options.device.require_sandbox, memory));
+}
+
+Verdict Engine::Evaluate(Submission submission, const Progress& progress) {
+  if (submission.id.empty()) submission.id = NewId("sub-");
+  for (int attempt = 1;; ++attempt) {
+    Verdict verdict = [&] {
+      Evaluation evaluation(device_.get(), &budget_, submission, secret_, require_sandbox_, progress);
+      return Decide(evaluation.Run());
+    }();
+    if (verdict.fault != Fault::kInfrastructure || attempt == 2) return verdict;
+    spdlog::warn("{}: infrastructure fault, trying once more: {}", submission.id, verdict.records.failure.message);
+  }
+}
+
+}  // namespace assay

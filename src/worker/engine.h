@@ -1,0 +1,36 @@
+#pragma once
+
+#include <memory>
+
+#include "verdict/verdict.h"
+#include "worker/evaluation.h"
+
+namespace assay {
+
+struct EngineOptions {
+  DeviceOptions device;
+  std::string secret;  ///< key of the hidden seeds; empty: random for this process
+};
+
+/// The whole engine on one device. Thread-safe: Evaluate() may run on many threads at once; while
+/// one submission is timed the others wait or compile.
+class Engine {
+ public:
+  static Result<std::unique_ptr<Engine>> Start(EngineOptions options);
+
+  /// Judges one submission; blocks. An infrastructure fault is tried once more on repaired parts.
+  Verdict Evaluate(Submission submission, const Progress& progress = {});
+
+  [[nodiscard]] Device& device() { return *device_; }
+
+ private:
+  Engine(std::unique_ptr<Device> device, std::string secret, SandboxLevel require_sandbox, uint64_t memory)
+      : device_(std::move(device)), secret_(std::move(secret)), require_sandbox_(require_sandbox), budget_(memory) {}
+
+  std::unique_ptr<Device> device_;
+  const std::string secret_;
+  const SandboxLevel require_sandbox_;
+  MemoryBudget budget_;
+};
+
+}  // namespace assay

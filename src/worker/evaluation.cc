@@ -1,0 +1,282 @@
+#include "worker/evaluation.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <shared_mutex>
+
+#include "base/log.h"
+#include "worker/timing_session.h"
+
+namespace assay {
+namespace {
+
+int NextLane() {
+  static std::atomic<int> next{1};
+  return next++;
+}
+
+/// Device memory one submission takes: three arenas, weights on both sides and in the judge (once
+/// more in float64), and the temporaries of a call and of its comparison in float64.
+uint64_t MemoryNeeded(const TaskShape& shape, uint64_t slots) {
+  return slots * (shape.input_bytes + 2 * shape.output_bytes) + 6 * shape.state_bytes +
+         4 * shape.input_bytes + 8 * shape.output_bytes + (1ull << 30);
+}
+
+}  // namespace
+
+Evaluation::Evaluation(Device* device, MemoryBudget* budget, const Submission& submission, std::string_view secret,
+                       SandboxLevel require_sandbox, Progress progress)
+    : device_(device),
+      budget_(budget),
+      submission_(submission),
+      require_sandbox_(require_sandbox),
+      progress_(std::move(progress)),
+      lane_(NextLane()),
+      seeds_(secret, submission.id) {
+  records_.id = submission.id;
+  records_.task_id = submission.task->id;
+  records_.task_sha256 = submission.task->sha256;
+  records_.submission_sha256 = Sha256Hex(submission.source);
+  records_.environment = device->environment();
+  records_.timing.requested = submission.time;
+}
+
+Evaluation::~Evaluation() {
+  // The candidate goes before the memory it maps.
+  session_.reset();
+  device_->pool().Destroy(std::move(candidate_.process));
+  if (opened_) {
+    const std::shared_lock device(device_->lock());
+    static_cast<void>(device_->judge().Close(lane_));
+  }
+}
+
+template <typename Step>
+bool Evaluation::Do(const char* name, Step step) {
+  if (progress_) progress_(name);
+  const TimePoint start = Clock::now();
+  records_.failure = step();
+  records_.phases_ms.emplace_back(name, MillisecondsSince(start));
+  return Passed(records_.failure);
+}
+
+Records Evaluation::Run() {
+  const TimePoint start = Clock::now();
+  static_cast<void>(Do("lint", [&] { return LintSource(); }) && Do("prepare", [&] { return Prepare(); }) &&
+                    Do("load", [&] { return LeaseAndLoad(); }) && Do("check", [&] { return Check(); }) &&
+                    (!submission_.time || Do("time", [&] { return Time(); })));
+  records_.phases_ms.emplace_back("total", MillisecondsSince(start));
+  if (candidate_.process) {
+    records_.stdout_text = candidate_.process->StdoutText();
+    records_.stderr_text = candidate_.process->StderrText();
+  }
+  return std::move(records_);
+}
+
+Outcome Evaluation::LintSource() {
+  records_.lint = Lint(submission_.source);
+  Failure failure;
+  for (const LintFinding& finding : records_.lint.findings) {
+    if (finding.severity != LintFinding::Severity::kInvalid) continue;
+    failure = {FailureKind::kLintInvalid, Stage::kLint, finding.rule, finding.reason, finding.line, 0};
+    break;
+  }
+  return failure;
+}
+
+Outcome Evaluation::Prepare() {
+  {
+    const std::shared_lock device(device_->lock());
+    if (Status status = device_->judge().EnsureRunning(); !status.ok())
+      return InfrastructureFailure(Stage::kLoad, status.error());
+    Result<TaskShape> shape = device_->judge().Examine(lane_, *submission_.task, device_->size());
+    if (!shape.ok()) return InfrastructureFailure(Stage::kLoad, shape.error());
+    shape_ = *shape;
+    opened_ = true;
+  }
+  // Now that the task is known, its arity is too.
+  if (shape_.forward_inputs >= 0) {
+    LintOptions options;
+    options.forward_inputs = shape_.forward_inputs;
+    records_.lint = Lint(submission_.source, options);
+    if (records_.lint.invalid()) return LintSource();
+  }
+  PlanRounds();
+  share_ = std::make_unique<MemoryBudget::Share>(budget_, MemoryNeeded(shape_, slots_));
+  const std::shared_lock device(device_->lock());
+  Result<LaneArena> arena = device_->judge().Open(lane_, slots_);
+  if (!arena.ok()) return InfrastructureFailure(Stage::kLoad, arena.error());
+  arena_ = *std::move(arena);
+  return {};
+}
+
+void Evaluation::PlanRounds() {
+  const Limits& limits = device_->limits();
+  const uint64_t room = device_->cuda() ? limits.slot_bytes_gpu : limits.slot_bytes_cpu;
+  const uint64_t slot = std::max<uint64_t>(1, shape_.input_bytes + shape_.output_bytes);
+  const auto fitting = std::max<uint64_t>(1, room / slot);
+  const double wanted = std::ceil(limits.round_us / std::max(1.0, shape_.reference_us));
+  const auto most = static_cast<uint64_t>(limits.max_calls);
+  calls_ = static_cast<uint32_t>(std::clamp<uint64_t>(static_cast<uint64_t>(wanted), 1, std::min(most, fitting)));
+  // Spare slots, so that a round's addresses vary.
+  slots_ = static_cast<uint32_t>(std::min<uint64_t>(fitting, calls_ + std::min<uint64_t>(calls_, 4)));
+}
+
+Seconds Evaluation::LoadLimit() const {
+  return Seconds(records_.lint.uses_extension ? device_->limits().compile_s : device_->limits().load_s);
+}
+
+Outcome Evaluation::LeaseAndLoad() {
+  const TimePoint start = Clock::now();
+  Result<WarmCandidate> leased =
+      device_->pool().Lease(records_.lint.uses_streams, DeadlineIn(Seconds(device_->limits().warm_s)));
+  if (!leased.ok()) return InfrastructureFailure(Stage::kLoad, leased.error());
+  records_.phases_ms.emplace_back("lease", MillisecondsSince(start));
+  candidate_ = *std::move(leased);
+  const json::object& sandbox = GetObject(candidate_.hello, "sandbox");
+  const std::string level = GetString(sandbox, "level", "none");
+  records_.environment["sandbox"] = level;
+  Result<SandboxLevel> reached = ParseSandboxLevel(level);
+  if (!reached.ok() || *reached < require_sandbox_)
+    return InfrastructureFailure(
+        Stage::kLoad, Err(ErrorCode::kUnavailable, "the sandbox reached level '{}', '{}' is required; `assay doctor` says why",
+                          level, ToString(require_sandbox_)));
+  if (*reached < SandboxLevel::kIsolated) records_.flags.emplace_back("sandbox_degraded");
+
+  session_ = std::make_unique<CandidateSession>(device_, candidate_.process.get());
+  session_->WatchMemory();
+  CandidateSession::LoadOptions options;
+  options.source = submission_.source;
+  options.class_name = "ModelNew";
+  options.limit = LoadLimit();
+  const Device::Background background(device_, candidate_.process.get());
+  return session_->Load(arena_, arena_.outputs.get(), options);
+}
+
+Outcome Evaluation::Check() {
+  const int trials = device_->limits().trials;
+  records_.correctness.trials = trials;
+  for (int number = 0; number < trials; ++number) {
+    Outcome outcome = Trial(number);
+    if (outcome.kind == FailureKind::kCrash || outcome.kind == FailureKind::kDeviceFault)
+      return DiagnoseMutation(std::move(outcome));
+    if (!Passed(outcome)) return outcome;
+    ++records_.correctness.passed;
+  }
+  if (records_.correctness.weights == "seed") records_.flags.emplace_back("weights_seed");
+  return {};
+}
+
+Outcome Evaluation::Trial(int number) {
+  const std::shared_lock device(device_->lock());
+  weights_seed_ = seeds_.Next("weights");
+  Judge& judge = device_->judge();
+  if (Status status = judge.Weights(lane_, weights_seed_); !status.ok())
+    return InfrastructureFailure(Stage::kCheck, status.error());
+  if (Outcome outcome = session_->Build(weights_seed_, LoadLimit(), &records_.correctness.weights); !Passed(outcome))
+    return outcome;
+  records_.compiled = true;
+  const auto slot = static_cast<uint32_t>(seeds_.Next("slot") % slots_);
+  const std::vector<uint64_t> seeds = seeds_.Next("trial", 1);
+  if (Result<Quietness> filled = judge.Fill(lane_, slot, seeds, 0); !filled.ok())
+    return InfrastructureFailure(Stage::kCheck, filled.error());
+  if (Outcome outcome = session_->BeginRounds(Stage::kCheck); !Passed(outcome)) return outcome;
+  const Limits& limits = device_->limits();
+  Seconds limit(std::max(limits.call_s, limits.call_factor * shape_.reference_us * 1e-6));
+  if (number == 0) limit = std::max(limit, LoadLimit());  // the first call may compile
+  double elapsed = 0;
+  if (Outcome outcome = session_->Round(Stage::kCheck, slot, 1, false, limit, &elapsed); !Passed(outcome))
+    return outcome;
+  if (Outcome outcome = session_->EndRounds(Stage::kCheck, nullptr); !Passed(outcome)) return outcome;
+  Result<Comparison> result = judge.Verify(lane_, slot, /*exact=*/true, 0, nullptr);
+  if (!result.ok()) return InfrastructureFailure(Stage::kCheck, result.error());
+  Compare(*result);
+  if (result->passed) return {};
+  Failure failure;
+  failure.kind = FailureKind::kMismatch;
+  failure.stage = Stage::kCheck;
+  failure.name = "values";
+  failure.message = result->pattern;
+  return failure;
+}
+
+void Evaluation::Compare(const Comparison& result) {
+  Correctness& all = records_.correctness;
+  all.max_abs_err = std::max(all.max_abs_err, result.max_abs_err);
+  all.max_rel_err = std::max(all.max_rel_err, result.max_rel_err);
+  all.mismatch_fraction = std::max(all.mismatch_fraction, result.mismatch_fraction);
+  all.atol = all.rtol = result.tolerance;
+  all.reference = result.reference;
+  if (result.passed) return;
+  all.pattern = result.pattern;
+  if (result.bad_output >= 0) all.first_bad = BadElement{result.bad_output, result.bad_index, result.got, result.expected};
+}
+
+/// A store into read-only inputs kills the process like any wild store. Whether that was the cause
+/// is found in a second candidate, with private copies of the inputs that are looked at afterwards.
+Outcome Evaluation::DiagnoseMutation(Outcome crash) {
+  if (shape_.private_inputs) return crash;
+  records_.stdout_text = candidate_.process->StdoutText();
+  records_.stderr_text = candidate_.process->StderrText();
+  session_.reset();
+  device_->pool().Destroy(std::move(candidate_.process));
+  Result<WarmCandidate> leased =
+      device_->pool().Lease(records_.lint.uses_streams, DeadlineIn(Seconds(device_->limits().warm_s)));
+  if (!leased.ok()) return crash;
+  candidate_ = *std::move(leased);
+  session_ = std::make_unique<CandidateSession>(device_, candidate_.process.get());
+  session_->WatchMemory();
+  CandidateSession::LoadOptions options;
+  options.source = submission_.source;
+  options.class_name = "ModelNew";
+  options.report_mutation = true;
+  options.limit = LoadLimit();
+  {
+    const Device::Background background(device_, candidate_.process.get());
+    if (Outcome outcome = session_->Load(arena_, arena_.outputs.get(), options); !Passed(outcome)) return crash;
+  }
+  const std::shared_lock device(device_->lock());
+  double elapsed = 0;
+  if (Passed(session_->Build(weights_seed_, LoadLimit(), nullptr)) && Passed(session_->BeginRounds(Stage::kCheck))) {
+    Outcome outcome = session_->Round(Stage::kCheck, 0, 1, false, LoadLimit(), &elapsed);
+    if (outcome.kind == FailureKind::kInputMutated) return outcome;
+  }
+  return crash;
+}
+
+Outcome Evaluation::Time() {
+  const Device::Exclusive exclusive(device_);
+  if (Status status = device_->EnsureReference(); !status.ok()) return InfrastructureFailure(Stage::kTime, status.error());
+  CandidateSession reference(device_, device_->reference());
+  CandidateSession::LoadOptions options;
+  options.source = submission_.task->source;
+  options.class_name = submission_.task->entry;
+  options.size = device_->size();
+  options.limit = Seconds(device_->limits().compile_s);
+  const auto reference_failed = [&](const Outcome& outcome) {
+    device_->DropReference();
+    return InfrastructureFailure(Stage::kTime, Err(ErrorCode::kInternal, "the reference cannot be timed: {}: {}",
+                                                   outcome.name, outcome.message));
+  };
+  if (Outcome outcome = reference.Load(arena_, arena_.reference_outputs.get(), options); !Passed(outcome))
+    return reference_failed(outcome);
+  if (Outcome outcome = reference.Build(weights_seed_, Seconds(device_->limits().compile_s), nullptr); !Passed(outcome))
+    return reference_failed(outcome);
+
+  TimingSession::Plan plan;
+  plan.lane = lane_;
+  plan.slots = slots_;
+  plan.calls = calls_;
+  plan.reference_us = shape_.reference_us;
+  plan.interpreted = !device_->cuda() && records_.lint.uses_triton;
+  TimingSession session(device_, session_.get(), &reference, &seeds_, plan);
+  Outcome outcome = session.Run(&records_.timing, &records_.correctness, &records_.flags);
+  if (plan.interpreted) records_.flags.emplace_back("triton_interpreter");
+  // After a failure the reference may still be inside its rounds, and stopped.
+  if (!Passed(outcome) || !Passed(reference.Unload())) device_->DropReference();
+  if (!Passed(outcome)) candidate_.process->Kill();
+  return outcome;
+}
+
+}  // namespace assay

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "task/task.h"
+#include "verdict/records.h"
+#include "worker/candidate.h"
+#include "worker/memory_budget.h"
+#include "worker/seeds.h"
+
+namespace assay {
+
+/// What is to be judged, and how.
+struct Submission {
+  std::string id;  ///< empty: one is made
+  std::shared_ptr<const Task> task;
+  std::string source;
+  bool time = true;  ///< false: correctness only
+};
+
+/// Called with a stage's name when it begins; for progress displays. Any thread.
+using Progress = std::function<void(std::string_view stage)>;
+
+/// One submission's way through the device: lint, load, check, time. One object, one use, one
+/// thread; blocking.
+class Evaluation {
+ public:
+  Evaluation(Device* device, MemoryBudget* budget, const Submission& submission, std::string_view secret,
+             SandboxLevel require_sandbox, Progress progress);
+  ~Evaluation();
+  Evaluation(const Evaluation&) = delete;
+  Evaluation& operator=(const Evaluation&) = delete;
+
+  Records Run();
+
+ private:
+  Outcome LintSource();
+  Outcome Prepare();
+  Outcome LeaseAndLoad();
+  Outcome Check();
+  Outcome Trial(int number);
+  Outcome Time();
+  Outcome DiagnoseMutation(Outcome crash);
+  void Compare(const Comparison& result);
+  void PlanRounds();
+  template <typename Step>
+  bool Do(const char* name, Step step);
+  [[nodiscard]] Seconds LoadLimit() const;
+
+  Device* const device_;
+  MemoryBudget* const budget_;
+  const Submission& submission_;
+  const SandboxLevel require_sandbox_;
+  const Progress progress_;
+  const int lane_;
+  SeedSource seeds_;
+  Records records_;
+  TaskShape shape_;
+  LaneArena arena_;
+  uint32_t slots_ = 1;
+  uint32_t calls_ = 1;
+  uint64_t weights_seed_ = 0;
+  bool opened_ = false;
+  std::unique_ptr<MemoryBudget::Share> share_;
+  WarmCandidate candidate_;
+  std::unique_ptr<CandidateSession> session_;
+};
+
+}  // namespace assay

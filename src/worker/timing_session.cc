@@ -1,0 +1,174 @@
+#include "worker/timing_session.h"
+
+#include <algorithm>
+
+#include "base/log.h"
+
+namespace assay {
+namespace {
+
+/// The outcome of the reference's own operations is never the candidate's fault.
+Outcome AsInfrastructure(Outcome outcome) {
+  if (Passed(outcome)) return outcome;
+  outcome.message = fmt::format("the reference failed while it was timed: {}: {}", outcome.name, outcome.message);
+  outcome.kind = FailureKind::kInfrastructure;
+  outcome.name = "reference";
+  return outcome;
+}
+
+}  // namespace
+
+Seconds TimingSession::RoundLimit() const {
+  const Limits& limits = device_->limits();
+  return Seconds(std::max(limits.call_s, limits.call_factor * plan_.reference_us * 1e-6 * plan_.calls));
+}
+
+Outcome TimingSession::Enter(CandidateSession* side) {
+  if (Outcome outcome = side->BeginRounds(Stage::kTime); !Passed(outcome)) return outcome;
+  Result<int> frozen = side->process().Freeze(DeadlineIn(Seconds(device_->limits().stop_s)));
+  if (frozen.ok()) return {};
+  return InfrastructureFailure(Stage::kTime, frozen.error());
+}
+
+Outcome TimingSession::Judged(const Result<Quietness>& quiet, int* busy) {
+  if (!quiet.ok()) return InfrastructureFailure(Stage::kTime, quiet.error());
+  const Limits& limits = device_->limits();
+  if (quiet->gap_us > limits.quiet_gap_us || quiet->delay_us > limits.quiet_delay_us) {
+    spdlog::debug("device not quiet: gap {:.0f} us, delay {:.0f} us", quiet->gap_us, quiet->delay_us);
+    disturbed_ = true;
+    if (busy != nullptr) ++*busy;
+  }
+  return {};
+}
+
+Outcome TimingSession::Calibrate() {
+  if (Outcome outcome = AsInfrastructure(reference_->BeginRounds(Stage::kTime, plan_.calls)); !Passed(outcome))
+    return outcome;
+  if (Result<int> frozen = reference_->process().Freeze(DeadlineIn(Seconds(device_->limits().stop_s))); !frozen.ok())
+    return InfrastructureFailure(Stage::kTime, frozen.error());
+  std::vector<double> samples;
+  for (int i = 0; i < device_->limits().calibration_rounds; ++i) {
+    double elapsed = 0;
+    if (Outcome outcome = AsInfrastructure(reference_->Round(Stage::kTime, 0, plan_.calls, true, RoundLimit(), &elapsed));
+        !Passed(outcome))
+      return outcome;
+    samples.push_back(elapsed);
+  }
+  overhead_us_ = Quantile(samples, 0.5);
+  return AsInfrastructure(reference_->EndRounds(Stage::kTime, nullptr));
+}
+
+Outcome TimingSession::RunReference(uint32_t first, RoundClock* clock) {
+  clock->calls = static_cast<int>(plan_.calls);
+  clock->overhead_us = overhead_us_;
+  Outcome outcome = AsInfrastructure(
+      reference_->Round(Stage::kTime, first, plan_.calls, true, RoundLimit(), &clock->outside_us));
+  clock->inside_us = reference_->process().InsideMicroseconds(plan_.calls);
+  return outcome;
+}
+
+Outcome TimingSession::RunCandidate(uint32_t first, RoundClock* clock) {
+  clock->calls = static_cast<int>(plan_.calls);
+  clock->overhead_us = overhead_us_;
+  Outcome outcome = candidate_->Round(Stage::kTime, first, plan_.calls, true, RoundLimit(), &clock->outside_us);
+  if (!Passed(outcome)) return outcome;
+  clock->inside_us = candidate_->process().InsideMicroseconds(plan_.calls);
+  return VerifyOne(first);
+}
+
+Outcome TimingSession::VerifyOne(uint32_t first) {
+  const auto slot = first + static_cast<uint32_t>(seeds_->Next("verify") % plan_.calls);
+  Quietness quiet;
+  Result<Comparison> result = device_->judge().Verify(plan_.lane, slot, /*exact=*/false, QuietNs(), &quiet);
+  if (!result.ok()) return InfrastructureFailure(Stage::kTime, result.error());
+  if (Outcome outcome = Judged(quiet, &candidate_busy_); !Passed(outcome)) return outcome;
+  if (result->passed) {
+    ++verified_;
+    return {};
+  }
+  mismatch_ = *result;
+  Failure failure;
+  failure.kind = FailureKind::kMismatch;
+  failure.stage = Stage::kTime;
+  failure.name = "timed_output";
+  failure.message = "an output of a timed call is wrong, although the checked calls were right";
+  return failure;
+}
+
+Outcome TimingSession::Pair(bool candidate_first, RoundClock* candidate, RoundClock* reference) {
+  disturbed_ = false;
+  const auto first = static_cast<uint32_t>(seeds_->Next("slot") % (plan_.slots - plan_.calls + 1));
+  const std::vector<uint64_t> seeds = seeds_->Next("timed", plan_.calls);
+  Judge& judge = device_->judge();
+  if (Outcome outcome = Judged(judge.Fill(plan_.lane, first, seeds, QuietNs()), nullptr); !Passed(outcome))
+    return outcome;
+  if (candidate_first) {
+    if (Outcome outcome = RunCandidate(first, candidate); !Passed(outcome)) return outcome;
+    if (Outcome outcome = Judged(judge.Flush(0), nullptr); !Passed(outcome)) return outcome;
+    return RunReference(first, reference);
+  }
+  if (Outcome outcome = RunReference(first, reference); !Passed(outcome)) return outcome;
+  if (Outcome outcome = Judged(judge.Flush(QuietNs()), &reference_busy_); !Passed(outcome)) return outcome;
+  return RunCandidate(first, candidate);
+}
+
+bool TimingSession::Enough(const TimingRecord& record, double elapsed_s) const {
+  const Limits& limits = device_->limits();
+  const int rounds = static_cast<int>(record.candidate.size());
+  if (plan_.interpreted) return rounds >= 3 || elapsed_s > limits.time_budget_s;
+  if (rounds >= limits.max_rounds || (rounds >= 3 && elapsed_s > limits.hard_budget_s)) return true;
+  if (rounds < limits.min_rounds) return false;
+  if (elapsed_s > limits.time_budget_s) return true;
+  if (rounds % 4 != 0) return false;  // the bootstrap costs about as much as a round
+  const Ratio ratio = PairedRatio(Reconcile(record.reference).paid_us, Reconcile(record.candidate).paid_us);
+  return ratio.high - ratio.low <= 2 * limits.target_half_width * ratio.value;
+}
+
+Outcome TimingSession::Run(TimingRecord* record, Correctness* correctness, std::vector<std::string>* flags) {
+  record->meaningful = !plan_.interpreted;
+  record->method = device_->cuda() ? "rounds/device-events" : "rounds/host-clock";
+  if (Outcome outcome = Calibrate(); !Passed(outcome)) return outcome;
+  if (Outcome outcome = AsInfrastructure(Enter(reference_)); !Passed(outcome)) return outcome;
+  if (Outcome outcome = Enter(candidate_); !Passed(outcome)) return outcome;
+
+  const TimePoint start = Clock::now();
+  int discarded = 0;
+  const int warm = plan_.interpreted ? 1 : device_->limits().warm_rounds;
+  for (int pair = 0; !Enough(*record, MillisecondsSince(start) / 1e3); ++pair) {
+    RoundClock candidate;
+    RoundClock reference;
+    if (Outcome outcome = Pair(pair % 4 == 0 || pair % 4 == 3, &candidate, &reference); !Passed(outcome)) {
+      if (outcome.kind == FailureKind::kMismatch && outcome.name == "timed_output") {
+        flags->emplace_back("timed_output_wrong");
+        correctness->mismatch_fraction = mismatch_.mismatch_fraction;
+        correctness->pattern = mismatch_.pattern;
+        correctness->max_abs_err = mismatch_.max_abs_err;
+        correctness->max_rel_err = mismatch_.max_rel_err;
+      }
+      return outcome;
+    }
+    if (pair < warm) continue;
+    if (disturbed_ && ++discarded < device_->limits().max_rounds) continue;
+    record->candidate.push_back(std::move(candidate));
+    record->reference.push_back(std::move(reference));
+  }
+  record->rounds_verified = verified_;
+  if (discarded > 0) flags->emplace_back("rounds_discarded");
+  if (candidate_busy_ >= 3 && candidate_busy_ > 2 * reference_busy_ + 2) {
+    Failure failure;
+    failure.kind = FailureKind::kIntegrity;
+    failure.stage = Stage::kTime;
+    failure.name = "late_work";
+    failure.message = "device work of the submission was still running after its call had returned";
+    return failure;
+  }
+  if (candidate_->process().children_seen() > 0) flags->emplace_back("child_processes");
+  bool reused = false;
+  if (Outcome outcome = candidate_->EndRounds(Stage::kTime, &reused); !Passed(outcome)) return outcome;
+  if (reused) flags->emplace_back("output_reused");
+  if (Outcome outcome = AsInfrastructure(reference_->EndRounds(Stage::kTime, nullptr)); !Passed(outcome)) return outcome;
+  record->measured = true;
+  return {};
+}
+
+}  // namespace assay

@@ -1,0 +1,60 @@
+#pragma once
+
+#include "verdict/records.h"
+#include "worker/candidate.h"
+#include "worker/seeds.h"
+
+namespace assay {
+
+/// The paired rounds of one submission: candidate and reference, interleaved A B B A on the same
+/// fresh inputs, under the device's exclusive lock.
+///
+///     both stopped: judge sees the device quiet, writes new inputs, empties the cache
+///       -> go, thaw one ... done, stop it        (outside clock: go to done)
+///       -> judge sees the device quiet, verifies one random output of the candidate
+///       -> the same for the other one, on the same inputs
+///
+/// Between two rounds everything that belongs to the submission is stopped, so new inputs cannot be
+/// read, and old outputs cannot be changed, by anything; a kernel still in flight shows in the quiet.
+class TimingSession {
+ public:
+  struct Plan {
+    int lane = 0;
+    uint32_t slots = 1;  ///< of the lane's arena
+    uint32_t calls = 1;  ///< per round
+    double reference_us = 0;
+    bool interpreted = false;  ///< Triton's interpreter: few rounds, times mean nothing
+  };
+  TimingSession(Device* device, CandidateSession* candidate, CandidateSession* reference, SeedSource* seeds,
+                const Plan& plan)
+      : device_(device), candidate_(candidate), reference_(reference), seeds_(seeds), plan_(plan) {}
+
+  /// Fills `record` and appends to `flags`. Both sides are loaded and built.
+  Outcome Run(TimingRecord* record, Correctness* correctness, std::vector<std::string>* flags);
+
+ private:
+  Outcome Calibrate();
+  Outcome Pair(bool candidate_first, RoundClock* candidate, RoundClock* reference);
+  Outcome RunCandidate(uint32_t first, RoundClock* clock);
+  Outcome RunReference(uint32_t first, RoundClock* clock);
+  Outcome VerifyOne(uint32_t first);
+  Outcome Enter(CandidateSession* side);
+  Outcome Judged(const Result<Quietness>& quiet, int* busy);
+  [[nodiscard]] bool Enough(const TimingRecord& record, double elapsed_s) const;
+  [[nodiscard]] uint64_t QuietNs() const { return device_->cuda() ? device_->limits().quiet_ns : 0; }
+  [[nodiscard]] Seconds RoundLimit() const;
+
+  Device* const device_;
+  CandidateSession* const candidate_;
+  CandidateSession* const reference_;
+  SeedSource* const seeds_;
+  const Plan plan_;
+  double overhead_us_ = 0;
+  int verified_ = 0;
+  int candidate_busy_ = 0;  ///< times the device was not quiet right after the candidate's round
+  int reference_busy_ = 0;  ///< ... after the reference's: others' work, not the candidate's
+  bool disturbed_ = false;  ///< in the current pair
+  Comparison mismatch_;
+};
+
+}  // namespace assay
