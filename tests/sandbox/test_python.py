@@ -1,95 +1,11 @@
-"""Enters the sandbox from Python with torch imported, as a zygote's child does.
-
-Needs the built `libassay_sandbox_c.so`: its build folder in ASSAY_BUILD_DIR, or any under build/.
-"""
+"""What must work inside the sandbox: torch, new interpreters, multiprocessing, a compiler."""
 
 import ctypes
 import json
-import os
-import pathlib
-import subprocess
-import sys
-import textwrap
-
-import pytest
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
-def library() -> pathlib.Path:
-    builds = [pathlib.Path(os.environ["ASSAY_BUILD_DIR"])] if "ASSAY_BUILD_DIR" in os.environ \
-        else sorted((ROOT / "build").glob("*"))
-    found = [path for build in builds for path in build.glob("lib/libassay_sandbox_c.so")]
-    if not found:
-        pytest.skip("libassay_sandbox_c.so is not built: ninja -C build/<dir> assay_sandbox_c")
-    return max(found, key=lambda path: path.stat().st_mtime)
-
-
-# Runs as the worker and the zygote in one: imports torch, forks the stem, adopts the candidate.
-HARNESS = textwrap.dedent(
-    '''
-    import ctypes, json, os, sys, time
-    sandbox = ctypes.CDLL(sys.argv[1])
-    spec = sys.argv[2].encode()
-    body = sys.argv[3]
-    import torch
-    torch.ones(64, 64) @ torch.ones(64, 64)   # the parent has its thread pool
-    ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)   # PR_SET_CHILD_SUBREAPER
-    results_in, results_out = os.pipe()
-    if os.fork() == 0:
-        report = ctypes.create_string_buffer(16384)
-        started = time.perf_counter()
-        assert sandbox.assay_sandbox_unshare(spec, report, len(report)) == 0, report.value
-        unshare_ms = 1e3 * (time.perf_counter() - started)
-        if os.fork() == 0:
-            try:
-                keep = (ctypes.c_int * 4)(0, 1, 2, results_out)
-                # The stem's end is not part of what Confine() costs.
-                time.sleep(0.05)
-                started = time.perf_counter()
-                code = sandbox.assay_sandbox_confine(spec, keep, 4, report, len(report))
-                confine_ms = 1e3 * (time.perf_counter() - started)
-                assert code == 0, report.value
-                answer = {"report": json.loads(report.value), "unshare_ms": unshare_ms,
-                          "confine_ms": confine_ms}
-                scope = {"torch": torch, "answer": answer}
-                try:
-                    exec(body, scope)
-                except BaseException as error:
-                    answer["error"] = repr(error)
-                os.write(results_out, json.dumps(answer).encode())
-            finally:
-                os._exit(0)
-        os._exit(0)
-    os.close(results_out)
-    while True:
-        try:
-            os.wait()
-        except ChildProcessError:
-            break
-    print(os.read(results_in, 1 << 20).decode())
-    '''
-)
-
-
-def spec(**changes) -> dict:
-    paths = ["/usr", "/lib", "/lib64", "/bin", "/etc/alternatives", sys.prefix, sys.base_prefix]
-    return {"read_only": paths, "uid": 64321, **changes}
-
-
-def run(body: str, **changes) -> dict:
-    done = subprocess.run(
-        [sys.executable, "-c", HARNESS, str(library()), json.dumps(spec(**changes)),
-         textwrap.dedent(body)],
-        capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0 and done.stdout.strip(), done.stderr
-    answer = json.loads(done.stdout)
-    assert "error" not in answer, answer
-    return answer
-
-
-def test_torch_works_inside():
-    answer = run(
+def test_torch_works_inside(run_inside):
+    answer = run_inside(
         """
         import os
         torch.set_num_threads(1)
@@ -112,8 +28,8 @@ def test_torch_works_inside():
         assert "home" not in answer["root"] and "root" not in answer["root"]
 
 
-def test_a_new_interpreter_starts_inside():
-    answer = run(
+def test_a_new_interpreter_starts_inside(run_inside):
+    answer = run_inside(
         """
         import subprocess, sys
         code = "import torch; print(int(torch.ones(8, 8).sum()))"
@@ -125,8 +41,8 @@ def test_a_new_interpreter_starts_inside():
     assert answer["out"].strip() == "64", answer["err"]
 
 
-def test_multiprocessing_works_inside():
-    answer = run(
+def test_multiprocessing_works_inside(run_inside):
+    answer = run_inside(
         """
         import multiprocessing
         context = multiprocessing.get_context("fork")
@@ -137,8 +53,8 @@ def test_multiprocessing_works_inside():
     assert answer["squares"] == [1, 2, 3]
 
 
-def test_a_compiler_works_inside():
-    answer = run(
+def test_a_compiler_works_inside(run_inside):
+    answer = run_inside(
         """
         import subprocess
         source = "#include <vector>\\nint main() { return std::vector<int>{7}[0] - 7; }"
@@ -151,8 +67,8 @@ def test_a_compiler_works_inside():
     assert answer["code"] == 0, answer["err"]
 
 
-def test_bad_spec_is_an_error_not_a_crash():
-    sandbox = ctypes.CDLL(str(library()))
+def test_bad_spec_is_an_error_not_a_crash(sandbox_library):
+    sandbox = ctypes.CDLL(str(sandbox_library))
     report = ctypes.create_string_buffer(4096)
     for bad in (b"{", b"[]", b'{"uid": 0}', b'{"read_only": ["usr"]}', None):
         assert sandbox.assay_sandbox_unshare(bad, report, len(report)) == -1
@@ -163,8 +79,8 @@ def test_bad_spec_is_an_error_not_a_crash():
     assert len(small.value) == 15
 
 
-def test_entering_is_fast():
-    answers = [run("") for _ in range(3)]
+def test_entering_is_fast(run_inside):
+    answers = [run_inside("") for _ in range(3)]
     best = min(answer["unshare_ms"] + answer["confine_ms"] for answer in answers)
     print("unshare + confine:", best, "ms")
     # 15 ms is the aim on a quiet machine; a shared one is given room.
