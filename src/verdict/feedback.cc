@@ -201,7 +201,7 @@ std::string Times(const Verdict& verdict) {
   const Reconciled& clock = verdict.candidate_clock;
   std::string text = fmt::format(
       "Time per call: {:.4g} us (20-80 %: {:.4g} to {:.4g}); reference {:.4g} us ({:.4g} to "
-      "{:.4g}); {} rounds.\n",
+      "{:.4g}); rounds: {}.\n",
       candidate.median, candidate.p20, candidate.p80, reference.median, reference.p20,
       reference.p80, candidate.n);
   if (clock.usable > 0)

@@ -9,7 +9,7 @@ constexpr FlagInfo kFlags[] = {
     {"child_processes",
      "The submission started processes; they were stopped before its time was taken.", true},
     {"clock_disagrees",
-     "The submission's own clock claimed less than the outside clock; the outside clock was paid.",
+     "The submission's own clock claimed too little or was malformed; the outside clock was paid.",
      true},
     {"collapse",
      "The result follows from far less work than the reference does; check that the task means it.",

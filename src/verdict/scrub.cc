@@ -15,6 +15,9 @@ constexpr size_t kMaxInput = 256u << 10;
 constexpr size_t kMaxDiagnosticMessage = 400;
 // Constants of 32 bits stand in honest source lines; pointers of 64-bit processes are longer.
 constexpr size_t kAddressDigits = 9;
+// Directories that are recognised even where other text is glued to them.
+constexpr std::string_view kRoots[] = {"/tmp/", "/usr/",  "/home/", "/root/", "/opt/",
+                                       "/var/", "/proc/", "/etc/",  "/mnt/",  "/run/"};
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
@@ -70,21 +73,26 @@ std::string DropForeignFrames(std::string_view text) {
   return kept;
 }
 
+/// Where in a stretch of path characters an absolute path begins, or npos.
+size_t PathStart(std::string_view run) {
+  if (run.starts_with('/') || run.starts_with("~/") || run.starts_with("../")) return 0;
+  if (run.size() > 2 && run[0] == '-' && IsLetter(run[1]) && run[2] == '/') return 2;  // "-I/usr"
+  size_t start = std::string_view::npos;  // Glued to other text.
+  for (const std::string_view root : kRoots) start = std::min(start, run.find(root));
+  return start;
+}
+
 /// `run` is a longest stretch of path characters and `before` the character in front of it; returns
 /// what to show in its place.
 std::string ShortPath(std::string_view run, char before) {
-  std::string_view flag;  // "-I/usr/include"
-  if (run.size() > 2 && run[0] == '-' && IsLetter(run[1]) && run[2] == '/') {
-    flag = run.substr(0, 2);
-    run.remove_prefix(2);
-  }
   const bool url = before == ':' && run.starts_with("//") && !run.starts_with("///");
-  const bool rooted = run.starts_with('/') || run.starts_with("~/") || run.starts_with("../");
+  const size_t start = url ? std::string_view::npos : PathStart(run);
+  if (start == std::string_view::npos) return std::string(run);
   // "/b" may be a division and "//note" a comment: a path has a directory and a name.
-  const size_t name = run.find_first_not_of('/');
-  const bool deep = name != std::string_view::npos && run.find('/', name) != std::string_view::npos;
-  if (url || !rooted || !deep) return std::string(flag) + std::string(run);
-  return std::string(flag) + std::string(BaseName(run));
+  const size_t name = run.find_first_not_of('/', start);
+  if (name == std::string_view::npos || run.find('/', name) == std::string_view::npos)
+    return std::string(run);
+  return std::string(run.substr(0, start)) + std::string(BaseName(run.substr(start)));
 }
 
 std::string ShortenPaths(std::string_view text) {

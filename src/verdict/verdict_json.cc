@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
 
 #include "base/strings.h"
@@ -148,7 +149,7 @@ json::value RoundsJson(const std::vector<RoundClock>& rounds) {
     // Of a hostile clock with more samples than calls the number is evidence enough.
     const size_t shown =
         std::min(round.inside_us.size(), static_cast<size_t>(std::max(round.calls, 0)));
-    item["inside_n"] = round.inside_us.size();
+    item["inside_n"] = static_cast<int64_t>(round.inside_us.size());
     json::array inside;
     inside.reserve(shown);
     for (size_t i = 0; i < shown; ++i) inside.push_back(Exact(round.inside_us[i]));

@@ -200,8 +200,13 @@ std::string PhasesText(const Records& records) {
 std::string EnvironmentText(const json::object& environment) {
   std::vector<std::string> parts;
   for (const auto& [key, value] : environment) {
-    const std::string shown =
-        value.is_string() ? std::string(value.get_string()) : json::serialize(value);
+    std::string shown;
+    if (value.is_string())
+      shown = std::string(value.get_string());
+    else if (value.is_double())
+      shown = fmt::format("{:.6g}", value.get_double());
+    else
+      shown = json::serialize(value);
     parts.push_back(Line(fmt::format("{} {}", std::string_view(key), shown)));
   }
   return Join(parts, ", ");

@@ -1,0 +1,253 @@
+#include "verdict/verdict.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <limits>
+#include <set>
+
+#include "verdict/flags.h"
+#include "verdict/samples.h"
+
+namespace assay {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+constexpr Stage kStages[] = {Stage::kLint, Stage::kLoad,    Stage::kCheck,
+                             Stage::kTime, Stage::kProfile, Stage::kVerdict};
+
+struct Row {
+  FailureKind kind;
+  VerdictStatus status;
+  Fault fault;
+  std::vector<Stage>
+      stages;  ///< where the candidate can cause it; elsewhere it is the engine's bug
+  int exit_code;
+};
+
+std::vector<Row> Table() {
+  const std::vector<Stage> all(std::begin(kStages), std::end(kStages));
+  const std::vector<Stage> text = {Stage::kLint, Stage::kLoad};
+  const std::vector<Stage> runs = {Stage::kLoad, Stage::kCheck, Stage::kTime, Stage::kProfile};
+  const std::vector<Stage> calls = {Stage::kCheck, Stage::kTime, Stage::kProfile};
+  using K = FailureKind;
+  using S = VerdictStatus;
+  return {
+      {K::kLintInvalid, S::kInvalidSubmission, Fault::kCandidate, text, 1},
+      {K::kSyntaxError, S::kInvalidSubmission, Fault::kCandidate, text, 1},
+      {K::kCompileError, S::kCompileError, Fault::kCandidate, runs, 1},
+      {K::kException, S::kRuntimeError, Fault::kCandidate, runs, 1},
+      {K::kCrash, S::kRuntimeError, Fault::kCandidate, runs, 1},
+      {K::kDeviceFault, S::kRuntimeError, Fault::kCandidate, runs, 1},
+      {K::kDeadline, S::kTimeout, Fault::kCandidate, runs, 1},
+      {K::kHostMemory, S::kOutOfMemory, Fault::kCandidate, runs, 1},
+      {K::kDeviceMemory, S::kOutOfMemory, Fault::kCandidate, runs, 1},
+      {K::kMismatch, S::kIncorrect, Fault::kCandidate, calls, 1},
+      {K::kInputMutated, S::kIncorrect, Fault::kCandidate, calls, 1},
+      {K::kIntegrity, S::kRejectedCheat, Fault::kIntegrity, all, 4},
+      {K::kInfrastructure, S::kInfraError, Fault::kInfrastructure, all, 3},
+      {K::kCancelled, S::kCancelled, Fault::kNone, all, 3},
+  };
+}
+
+/// Everything that no outcome other than correct may carry.
+void ExpectUnpaid(const Verdict& verdict) {
+  EXPECT_FALSE(verdict.correct);
+  EXPECT_FALSE(verdict.timed);
+  EXPECT_EQ(verdict.speedup.value, 0);
+  EXPECT_EQ(verdict.candidate_us.n, 0);
+  EXPECT_NE(verdict.error.kind, FailureKind::kNone);
+  EXPECT_NE(ExitCode(verdict), 0);
+  EXPECT_FALSE(verdict.feedback.empty());
+}
+
+void ExpectEngineBug(const Records& records, const std::string& message) {
+  const Verdict verdict = Decide(records);
+  EXPECT_EQ(verdict.status, VerdictStatus::kInfraError) << message;
+  EXPECT_EQ(verdict.fault, Fault::kInfrastructure);
+  EXPECT_EQ(verdict.error.name, "inconsistent_records");
+  EXPECT_THAT(verdict.error.message, HasSubstr(message));
+  EXPECT_EQ(verdict.records.task_id, records.task_id);
+  ExpectUnpaid(verdict);
+}
+
+TEST(Decide, EveryFailureInEveryStage) {
+  // Complete, measured records, so that nothing but the failure can withhold the payment.
+  for (const Row& row : Table()) {
+    for (const Stage stage : kStages) {
+      SCOPED_TRACE(std::string(ToString(row.kind)) + " in " + std::string(ToString(stage)));
+      Records records = test::CorrectRecords();
+      records.failure.kind = row.kind;
+      records.failure.stage = stage;
+      records.failure.message = "what was seen";
+      if (std::find(row.stages.begin(), row.stages.end(), stage) == row.stages.end()) {
+        ExpectEngineBug(records, "a submission cannot cause");
+        continue;
+      }
+      const Verdict verdict = Decide(records);
+      EXPECT_EQ(verdict.status, row.status);
+      EXPECT_EQ(verdict.fault, row.fault);
+      EXPECT_EQ(verdict.stage, stage);
+      EXPECT_EQ(ExitCode(verdict), row.exit_code);
+      EXPECT_EQ(verdict.error.message, "what was seen");
+      ExpectUnpaid(verdict);
+    }
+  }
+}
+
+TEST(Decide, EveryNameIsKnownAndDifferent) {
+  std::vector<std::string_view> names;
+  for (int i = 0; i <= static_cast<int>(FailureKind::kCancelled); ++i)
+    names.push_back(ToString(static_cast<FailureKind>(i)));
+  EXPECT_THAT(names, Not(Contains("unknown")));
+  EXPECT_THAT(std::set<std::string_view>(names.begin(), names.end()), SizeIs(names.size()));
+  EXPECT_THAT(Table(), SizeIs(names.size() - 1)) << "a kind is missing from the table above";
+}
+
+TEST(Decide, CorrectIsPaid) {
+  const Verdict verdict = Decide(test::CorrectRecords());
+  EXPECT_EQ(verdict.status, VerdictStatus::kCorrect);
+  EXPECT_EQ(verdict.fault, Fault::kNone);
+  EXPECT_EQ(verdict.stage, Stage::kVerdict);
+  EXPECT_TRUE(verdict.correct);
+  EXPECT_TRUE(verdict.compiled);
+  EXPECT_EQ(verdict.error.kind, FailureKind::kNone);
+  EXPECT_EQ(ExitCode(verdict), 0);
+  EXPECT_NEAR(verdict.speedup.value, 120.75 / 52.25, 0.02);
+  EXPECT_LE(verdict.speedup.low, verdict.speedup.value);
+  EXPECT_EQ(verdict.candidate_us.n, 20);
+  EXPECT_TRUE(verdict.candidate_clock.agree);
+  EXPECT_THAT(verdict.flags, ElementsAre());
+  EXPECT_EQ(verdict.timing_note, "");
+}
+
+TEST(Decide, RecordsThatDoNotProveCorrectnessAreTheEnginesBug) {
+  const auto broken = [](const std::function<void(Records*)>& edit) {
+    Records records = test::CorrectRecords();
+    edit(&records);
+    return records;
+  };
+  ExpectEngineBug(broken([](Records* r) { r->compiled = false; }), "never loaded");
+  ExpectEngineBug(broken([](Records* r) { r->correctness = {}; }), "no correctness trial");
+  ExpectEngineBug(broken([](Records* r) { r->correctness.passed = 3; }), "3 of 5");
+  ExpectEngineBug(broken([](Records* r) { r->correctness.passed = 6; }), "6 of 5");
+  ExpectEngineBug(broken([](Records* r) { r->timing.measured = false; }), "not measured");
+  ExpectEngineBug(broken([](Records* r) { r->timing.candidate.clear(); }), "0 candidate");
+  ExpectEngineBug(broken([](Records* r) { r->timing.reference.pop_back(); }), "19 reference");
+  ExpectEngineBug(broken([](Records* r) { r->timing.candidate[3].calls = 0; }), "not a time");
+  ExpectEngineBug(broken([](Records* r) { r->timing.reference[3].outside_us = -1; }), "not a time");
+  ExpectEngineBug(broken([](Records* r) {
+                    r->timing.candidate[0].overhead_us = std::numeric_limits<double>::quiet_NaN();
+                  }),
+                  "not a time");
+  ExpectEngineBug(broken([](Records* r) { r->timing.rounds_verified = 0; }), "verified");
+  ExpectEngineBug(broken([](Records* r) {
+                    for (RoundClock& round : r->timing.reference) round.outside_us = 1e308;
+                    for (RoundClock& round : r->timing.candidate) round.outside_us = 1e-3;
+                    for (RoundClock& round : r->timing.candidate) round.inside_us.clear();
+                  }),
+                  "ratio");
+}
+
+TEST(Decide, DefaultRecordsAreNeverCorrect) { ExpectEngineBug(Records{}, "never loaded"); }
+
+TEST(Decide, ALintFindingThatForbidsRunningDecidesAlone) {
+  Records records = test::CorrectRecords();
+  records.lint.findings = {
+      {.rule = "S7.op", .severity = LintFinding::Severity::kFlag, .line = 3, .reason = "matmul"},
+      {.rule = "S1.model",
+       .severity = LintFinding::Severity::kInvalid,
+       .line = 0,
+       .reason = "no class ModelNew"}};
+  const Verdict verdict = Decide(records);
+  EXPECT_EQ(verdict.status, VerdictStatus::kInvalidSubmission);
+  EXPECT_EQ(verdict.error.name, "S1.model");
+  EXPECT_EQ(verdict.error.message, "no class ModelNew");
+  EXPECT_FALSE(verdict.compiled);
+  EXPECT_THAT(verdict.flags, ElementsAre("S7.op"));
+  ExpectUnpaid(verdict);
+}
+
+TEST(Decide, ALazyCompileErrorIsNotCompiled) {
+  const Verdict verdict =
+      Decide(test::FailedRecords(FailureKind::kCompileError, Stage::kCheck, "triton", "bad"));
+  EXPECT_TRUE(verdict.records.compiled);
+  EXPECT_FALSE(verdict.compiled);
+}
+
+TEST(Decide, TheInterpreterGivesCorrectnessButNoSpeedup) {
+  for (const bool measured : {true, false}) {
+    Records records = test::CorrectRecords();
+    if (!measured) records.timing = TimingRecord{};
+    records.timing.meaningful = false;
+    const Verdict verdict = Decide(records);
+    EXPECT_EQ(verdict.status, VerdictStatus::kCorrect);
+    EXPECT_EQ(verdict.speedup.value, 0);
+    EXPECT_EQ(verdict.timed, measured);
+    EXPECT_THAT(verdict.timing_note, HasSubstr("interpreter"));
+    EXPECT_EQ(ExitCode(verdict), 0);
+  }
+}
+
+TEST(Decide, TimingThatNobodyAskedForMayBeMissing) {
+  Records records = test::CorrectRecords();
+  records.timing = {};
+  records.timing.requested = false;
+  const Verdict verdict = Decide(records);
+  EXPECT_TRUE(verdict.correct);
+  EXPECT_FALSE(verdict.timed);
+  EXPECT_THAT(verdict.timing_note, HasSubstr("not requested"));
+}
+
+TEST(Decide, FlagsAreSortedUniqueAndExplained) {
+  Records records = test::CorrectRecords();
+  records.flags = {"output_reused", "library", "output_reused"};
+  records.correctness.weights = "seed";
+  EXPECT_THAT(Decide(records).flags, ElementsAre("library", "output_reused", "weights_seed"));
+  for (const char* name : {"output_reused", "library", "decoy", "collapse", "triton_interpreter",
+                           "clock_disagrees", "noisy", "weights_seed", "sandbox_degraded",
+                           "child_processes", "void_task", "own_inputs_defined"}) {
+    ASSERT_NE(FindFlag(name), nullptr) << name;
+    EXPECT_GT(FindFlag(name)->meaning.size(), 20u);
+  }
+  EXPECT_EQ(FindFlag("unheard_of"), nullptr);
+  EXPECT_TRUE(std::is_sorted(KnownFlags().begin(), KnownFlags().end(),
+                             [](const auto& a, const auto& b) { return a.name < b.name; }));
+}
+
+TEST(Decide, ALyingClockIsFlaggedAndGainsNothing) {
+  const double honest = Decide(test::CorrectRecords()).speedup.value;
+  Records records = test::CorrectRecords();
+  for (RoundClock& round : records.timing.candidate) round.inside_us.assign(64, 1e-3);
+  const Verdict verdict = Decide(records);
+  EXPECT_THAT(verdict.flags, Contains("clock_disagrees"));
+  EXPECT_FALSE(verdict.candidate_clock.agree);
+  EXPECT_LT(verdict.speedup.value, honest);
+  // Claiming more than the outside clock is no offence.
+  for (RoundClock& round : records.timing.candidate) round.inside_us.assign(64, 100);
+  EXPECT_THAT(Decide(records).flags, Not(Contains("clock_disagrees")));
+}
+
+TEST(Decide, WideIntervalsAreNoisy) {
+  Records records = test::CorrectRecords();
+  for (size_t i = 0; i < records.timing.reference.size(); ++i) {
+    records.timing.reference[i].outside_us *= 1 + 0.1 * static_cast<double>(i);
+    records.timing.reference[i].inside_us.clear();
+  }
+  EXPECT_THAT(Decide(records).flags, Contains("noisy"));
+}
+
+TEST(Decide, IsPure) {
+  for (const Records& records :
+       {test::CorrectRecords(), test::IncorrectRecords(), test::CheatRecords()})
+    EXPECT_EQ(ToJson(Decide(records), true), ToJson(Decide(records), true));
+}
+
+}  // namespace
+}  // namespace assay
