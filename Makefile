@@ -9,12 +9,14 @@ SHELL := /bin/bash
 
 JOBS ?= $(shell nproc)
 export JOBS PYTHON
+# Checkouts in different folders share what they compiled.
+export CCACHE_BASEDIR := $(CURDIR)
 
 launcher = $(if $(shell command -v ccache),-DCMAKE_C_COMPILER_LAUNCHER=ccache \
              -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
 build_preset = cmake --preset $(1) -Wno-dev $(launcher) && cmake --build --preset $(1) -j $(JOBS)
 
-.PHONY: help demo test build setup format lint-cpp asan tsan test-gpu clean
+.PHONY: help demo test build setup format lint-cpp asan tsan wheel test-gpu clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' Makefile | column -t -s '|'
@@ -48,6 +50,9 @@ asan: setup ## C++ tests under the address and undefined-behaviour sanitizers
 tsan: setup ## C++ tests under the thread sanitizer
 	$(call build_preset,tsan)
 	scripts/ctest tsan
+
+wheel: setup ## the Python wheel, in dist, installed and used in an empty environment
+	scripts/wheel
 
 test-gpu: ## GPU tests, on a machine that has an NVIDIA GPU
 	tests/gpu/run
