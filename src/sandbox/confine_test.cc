@@ -42,6 +42,10 @@ TEST(Confine, OrdinaryWorkIsPossible) {
       wrong += "no executable mapping; ";
     ::unlink((report.work_dir + "/code").c_str());
     if (!UniqueFd(::open("/proc/self/maps", O_RDONLY)).valid()) wrong += "no /proc/self/maps; ";
+    // As CUDA does to name a thread.
+    const std::string name = fmt::format("/proc/self/task/{}/comm", ::gettid());
+    if (!UniqueFd(::open(name.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666)).valid())
+      wrong += "threads cannot be named; ";
     return wrong;
   });
   ASSERT_TRUE(outcome.confined) << outcome.text;

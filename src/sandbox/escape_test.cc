@@ -145,6 +145,8 @@ TEST_P(Escape, ReadOnlyPathsCannotBeWritten) {
       wrong +=
           MustFail(path, ::open(path, O_CREAT | O_WRONLY, 0600), {EROFS, EACCES, EPERM, ENOENT});
     wrong += MustFail("open", ::open("/usr/bin/env", O_WRONLY), {EROFS, EACCES, EPERM});
+    for (const char* knob : {"/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger"})
+      wrong += MustFail(knob, ::open(knob, O_WRONLY), {EROFS, EACCES, EPERM, ENOENT});
     wrong += MustFail("unlink", ::unlink("/usr/bin/env"), {EROFS, EACCES, EPERM});
     wrong += MustFail("chmod", ::chmod("/usr/bin/env", 0777), {EROFS, EPERM});
     const std::string own = report.work_dir + "/file";

@@ -91,6 +91,9 @@ int AddRules(const Ruleset& rules, const SandboxSpec& spec, const SandboxReport&
                              "/etc/passwd", "/etc/group", "/etc/nsswitch.conf"})
       allow(path, kReadFile | kReadFolder);
   }
+  // CUDA names its threads through /proc/self/task/<tid>/comm and does not start if it cannot
+  // (cuInit: error 304). Root would also own the kernel's knobs there.
+  if (::geteuid() != 0) allow("/proc", kReadFile | kReadFolder | kWriteFile | kTruncate);
   allow(report.work_dir, ~0ull);
   for (const char* path : kBasicDevices) allow(path, kDevice);
   for (const std::string& path : spec.devices) allow(path, kDevice);

@@ -28,7 +28,7 @@ def sandbox_library() -> pathlib.Path:
 # Runs as the worker and the zygote in one: imports torch, forks the stem, adopts the candidate.
 HARNESS = textwrap.dedent(
     '''
-    import ctypes, json, os, sys, time
+    import ctypes, json, os, sys, time, traceback
     sandbox = ctypes.CDLL(sys.argv[1])
     spec = sys.argv[2].encode()
     body = sys.argv[3]
@@ -55,8 +55,8 @@ HARNESS = textwrap.dedent(
                 scope = {"torch": torch, "answer": answer}
                 try:
                     exec(body, scope)
-                except BaseException as error:
-                    answer["error"] = repr(error)
+                except BaseException:
+                    answer["error"] = traceback.format_exc()
                 os.write(results_out, json.dumps(answer).encode())
             finally:
                 os._exit(0)
@@ -89,7 +89,7 @@ def run_inside(sandbox_library):
             capture_output=True, text=True, timeout=120, check=False)
         assert done.returncode == 0 and done.stdout.strip(), done.stderr
         answer = json.loads(done.stdout)
-        assert "error" not in answer, answer
+        assert "error" not in answer, answer["error"]
         return answer
 
     return run

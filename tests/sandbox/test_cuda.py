@@ -10,7 +10,7 @@ DEVICES += glob.glob("/dev/nvidia-caps/*")
 pytestmark = pytest.mark.skipif(not glob.glob("/dev/nvidia[0-9]*"), reason="no NVIDIA GPU here")
 
 
-SPEC = {"devices": DEVICES, "more_paths": ["/sys"], "max_processes": 4096}
+SPEC = {"devices": DEVICES, "more_paths": ["/sys", "/opt"], "max_processes": 4096}
 
 
 def test_matmul_on_the_gpu(run_inside):
