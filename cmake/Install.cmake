@@ -1,20 +1,18 @@
 # What `cmake --install` and the wheel put where. The binary finds the rest relative to itself:
 #
 #   bin/assay
-#   lib/assay/libassay_native.so
-#   share/assay/python/assay/…      what judge and candidates run
-#   share/assay/tasks/…             the built-in tasks
+#   share/assay/python/assay/…                     what judge and candidates run
+#   share/assay/python/assay/libassay_native.so    its native part
+#   share/assay/tasks/…                            the built-in tasks
 #
-# In a wheel these folders are those of the environment (bin, lib and share beside each other), and
+# In a wheel these folders are those of the environment (bin and share beside each other), and
 # scikit-build-core adds the Python package to site-packages for `import assay`.
 include(GNUInstallDirs)
 if(SKBUILD)
   set(ASSAY_INSTALL_BIN ${SKBUILD_SCRIPTS_DIR})
-  set(ASSAY_INSTALL_LIB ${SKBUILD_DATA_DIR}/lib/assay)
   set(ASSAY_INSTALL_SHARE ${SKBUILD_DATA_DIR}/share/assay)
 else()
   set(ASSAY_INSTALL_BIN ${CMAKE_INSTALL_BINDIR})
-  set(ASSAY_INSTALL_LIB lib/assay)  # not lib/<triplet>: the binary looks in ../lib/assay
   set(ASSAY_INSTALL_SHARE ${CMAKE_INSTALL_DATADIR}/assay)
 endif()
 
@@ -22,9 +20,9 @@ if(TARGET assay)
   install(TARGETS assay RUNTIME DESTINATION ${ASSAY_INSTALL_BIN})
 endif()
 if(TARGET assay_native)
-  install(TARGETS assay_native LIBRARY DESTINATION ${ASSAY_INSTALL_LIB})
+  install(TARGETS assay_native LIBRARY DESTINATION ${ASSAY_INSTALL_SHARE}/python/assay)
 endif()
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/python/assay DESTINATION ${ASSAY_INSTALL_SHARE}/python
-        FILES_MATCHING PATTERN "*.py")
+        FILES_MATCHING PATTERN "*.py" PATTERN "__pycache__" EXCLUDE)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/tasks DESTINATION ${ASSAY_INSTALL_SHARE}
-        FILES_MATCHING PATTERN "*.py" PATTERN "*.json" PATTERN "*.jsonl" PATTERN "*.md")
+        FILES_MATCHING PATTERN "*.py" PATTERN "__pycache__" EXCLUDE)
