@@ -1,0 +1,90 @@
+#include "rl/reward.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+namespace assay::rl {
+namespace {
+
+double Ratio(double part, double whole) {
+  return whole > 0 ? std::clamp(part / whole, 0.0, 1.0) : 0.0;
+}
+
+double Staircase(double speedup, const RewardOptions& options) {
+  constexpr auto kSteps = std::to_array<std::pair<double, double>>(
+      {{3.0, 1.0}, {2.0, 0.8}, {1.5, 0.6}, {1.2, 0.4}, {1.0, 0.2}});
+  for (const auto& [from, value] : kSteps) {
+    if (speedup >= from) return value;
+  }
+  return options.slower;
+}
+
+Reward Parts(RewardFunction function, const Evaluation& evaluation, double speedup,
+             const RewardOptions& options) {
+  Reward reward;
+  reward.correctness = evaluation.correct ? options.correct_weight : 0.0;
+  if (function == RewardFunction::kSpeedup) {
+    const double limited = std::min(speedup, options.speedup_upper);
+    reward.performance =
+        options.performance_weight * (limited < options.speedup_lower ? 0.0 : limited);
+  } else if (speedup >= 1.0 + options.speedup_epsilon) {
+    reward.performance = options.performance_weight;
+  }
+  if (evaluation.correct && options.coverage) {
+    double coverage = Coverage(evaluation, options.coverage_type);
+    if (options.round_coverage) coverage = std::nearbyint(coverage * 100.0) / 100.0;
+    reward.coverage = options.coverage_weight * coverage;
+  }
+  reward.value = reward.correctness + reward.performance + reward.coverage;
+  return reward;
+}
+
+}  // namespace
+
+Result<CoverageType> FindCoverageType(std::string_view name) {
+  if (name == "time_coverage") return CoverageType::kTime;
+  if (name == "number_coverage") return CoverageType::kNumber;
+  return Err(ErrorCode::kInvalid, "no coverage type '{}'; use time_coverage or number_coverage",
+             name);
+}
+
+double Coverage(const Evaluation& evaluation, CoverageType type) {
+  if (!evaluation.correct) return 0.0;
+  return type == CoverageType::kTime ? Ratio(evaluation.own_time_us, evaluation.all_time_us)
+                                     : Ratio(evaluation.own_kernels, evaluation.all_kernels);
+}
+
+Result<RewardFunction> FindRewardFunction(std::string_view name) {
+  if (name == "speedup" || name == "speedup/1") return RewardFunction::kSpeedup;
+  if (name == "weighted" || name == "weighted/1") return RewardFunction::kWeighted;
+  if (name == "staircase" || name == "staircase/1") return RewardFunction::kStaircase;
+  return Err(ErrorCode::kInvalid,
+             "no reward function '{}'; there are speedup/1, weighted/1 and staircase/1", name);
+}
+
+Result<Reward> ComputeReward(RewardFunction function, const Evaluation& evaluation,
+                             const RewardOptions& options) {
+  const double speedup = evaluation.speedup.value_or(0.0);
+  const std::pair<const char*, double> figures[] = {{"speedup", speedup},
+                                                    {"own_time_us", evaluation.own_time_us},
+                                                    {"all_time_us", evaluation.all_time_us},
+                                                    {"own_kernels", evaluation.own_kernels},
+                                                    {"all_kernels", evaluation.all_kernels}};
+  for (const auto& [name, value] : figures) {
+    if (!std::isfinite(value)) return Err(ErrorCode::kInvalid, "{} is {}", name, value);
+  }
+  const auto flat = [](double value) { return Reward{.value = value}; };
+  const bool failed = !evaluation.completed || evaluation.decoy;
+  if (function == RewardFunction::kStaircase) {
+    if (failed) return flat(-1.0);
+    if (!evaluation.compiled) return flat(options.compilation_fail);
+    if (!evaluation.correct) return flat(options.correctness_fail);
+    return flat(Staircase(speedup, options));
+  }
+  if (failed) return flat(options.penalty);
+  return Parts(function, evaluation, speedup, options);
+}
+
+}  // namespace assay::rl
