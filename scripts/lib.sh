@@ -9,6 +9,13 @@ die() {
   exit 1
 }
 
+# PYTHON becomes an absolute path, as tests run in other folders. Symbolic links stay: the name of a
+# virtual environment's interpreter says which environment it is.
+if [ -n "${PYTHON:-}" ]; then
+  found="$(command -v "$PYTHON")" || die "PYTHON=$PYTHON: no such program"
+  PYTHON="$(cd "$(dirname "$found")" && pwd)/$(basename "$found")"
+fi
+
 # The interpreter that judges: PYTHON as it is, else the project's own environment.
 judge_python() { printf '%s\n' "${PYTHON:-$ROOT/.venv/bin/python}"; }
 
