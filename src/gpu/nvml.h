@@ -1,12 +1,29 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 
 namespace assay {
+
+/// What a GPU is doing now; nothing where the driver or the card does not tell.
+struct GpuState {
+  std::optional<unsigned> sm_clock_mhz;
+  std::optional<unsigned> max_sm_clock_mhz;
+  std::optional<unsigned> temperature_celsius;
+  std::optional<unsigned> power_milliwatts;
+  std::optional<uint64_t> throttle_reasons;  ///< bits, see SlowdownReasons()
+  std::optional<bool> mig;                   ///< partitioned into instances
+  std::optional<bool> ecc;
+  std::optional<unsigned> processes;  ///< with a compute context, of all users
+};
+
+/// Names of the throttle reasons that make a card slower than it was asked to be ("power cap",
+/// "thermal", ...). An idle card and clocks that someone set are not among them.
+std::vector<std::string> SlowdownReasons(uint64_t throttle_reasons);
 
 /// One NVIDIA GPU as the management library sees it, without a CUDA context.
 struct GpuInfo {
@@ -18,6 +35,7 @@ struct GpuInfo {
   int compute_minor = 0;
   uint64_t memory_total_bytes = 0;
   uint64_t memory_used_bytes = 0;
+  GpuState state;
 };
 
 /// All GPUs of this machine, in PCI order. kUnavailable, with the reason, where NVML (opened at run

@@ -18,6 +18,12 @@ TEST(NvmlTest, ALibraryThatIsNotNvmlIsRefused) {
   EXPECT_NE(gpus.error().message.find("nvmlInit_v2"), std::string::npos);
 }
 
+TEST(NvmlTest, OnlySlowdownsAreNamed) {
+  EXPECT_TRUE(
+      SlowdownReasons(0x1 | 0x2 | 0x10 | 0x100).empty());  // idle, set clocks, sync, display
+  EXPECT_EQ(SlowdownReasons(0x4 | 0x20), (std::vector<std::string>{"power cap", "thermal"}));
+}
+
 TEST(NvmlTest, RealGpusHaveNamesAndMemory) {
   Result<std::vector<GpuInfo>> gpus = ListGpus();
   if (!gpus.ok()) GTEST_SKIP() << "no NVIDIA GPU here: " << gpus.error().message;
@@ -26,6 +32,8 @@ TEST(NvmlTest, RealGpusHaveNamesAndMemory) {
     EXPECT_EQ(gpu.uuid.substr(0, 4), "GPU-");
     EXPECT_GT(gpu.memory_total_bytes, 1u << 30);
     EXPECT_GE(gpu.compute_major, 3);
+    EXPECT_TRUE(gpu.state.sm_clock_mhz.has_value());
+    EXPECT_TRUE(gpu.state.processes.has_value());
   }
 }
 

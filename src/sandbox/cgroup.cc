@@ -47,8 +47,17 @@ Result<uint64_t> ParseNumber(std::string_view text) {
   return value;
 }
 
-/// Gives children of `own` the two controllers, moving this process out of the way.
-Status Delegate(const std::string& own) {
+/// The worker's own cgroup below `root`, if it is writable and has the two controllers.
+Result<std::string> FindDelegated(const std::string& root) {
+  struct statfs status {};
+  if (::statfs(root.c_str(), &status) != 0 || status.f_type != CGROUP2_SUPER_MAGIC)
+    return Unavailable(root + " is not a version 2 hierarchy");
+  ASSAY_ASSIGN_OR_RETURN(std::string relative, OwnCgroup());
+  // A worker that has moved itself before is in the leaf; candidates stand beside it.
+  if (relative.ends_with("/worker")) relative.resize(relative.rfind('/'));
+  const std::string own = root + (relative == "/" ? "" : relative);
+  if (::access(own.c_str(), W_OK) != 0)
+    return Unavailable(ErrnoError("not delegated: " + own, errno).message);
   ASSAY_ASSIGN_OR_RETURN(const std::string controllers, ReadFile(own + "/cgroup.controllers"));
   for (const char* needed : {"memory", "pids"}) {
     bool found = false;
@@ -56,6 +65,11 @@ Status Delegate(const std::string& own) {
       found = found || controller == needed;
     if (!found) return Unavailable(fmt::format("no {} controller in {}", needed, own));
   }
+  return own;
+}
+
+/// Gives children of `own` the two controllers, moving this process out of the way.
+Status Delegate(const std::string& own) {
   if (Write(own + "/cgroup.subtree_control", "+memory +pids").ok()) return {};
   // EBUSY: this process is in it.
   const std::string leaf = own + "/worker";
@@ -73,15 +87,7 @@ Result<Cgroup> Cgroup::Create(const std::string& name, const CgroupLimits& limit
                               const std::string& root) {
   if (name.empty() || name.find('/') != std::string::npos || name[0] == '.')
     return Err(ErrorCode::kInvalid, "cgroup: bad name '{}'", name);
-  struct statfs status {};
-  if (::statfs(root.c_str(), &status) != 0 || status.f_type != CGROUP2_SUPER_MAGIC)
-    return Unavailable(root + " is not a version 2 hierarchy");
-  ASSAY_ASSIGN_OR_RETURN(std::string relative, OwnCgroup());
-  // A worker that has moved itself before is in the leaf; candidates stand beside it.
-  if (relative.ends_with("/worker")) relative.resize(relative.rfind('/'));
-  const std::string own = root + (relative == "/" ? "" : relative);
-  if (::access(own.c_str(), W_OK) != 0)
-    return Unavailable(ErrnoError("not delegated: " + own, errno).message);
+  ASSAY_ASSIGN_OR_RETURN(const std::string own, FindDelegated(root));
   ASSAY_RETURN_IF_ERROR(Delegate(own));
 
   const std::string path = own + "/" + name;
@@ -96,6 +102,12 @@ Result<Cgroup> Cgroup::Create(const std::string& name, const CgroupLimits& limit
   if (limits.processes != 0)
     ASSAY_RETURN_IF_ERROR(Write(path + "/pids.max", std::to_string(limits.processes)));
   return cgroup;
+}
+
+Status Cgroup::CheckAvailable(const std::string& root) {
+  const Result<std::string> own = FindDelegated(root);
+  if (!own.ok()) return own.error();
+  return {};
 }
 
 Cgroup::Cgroup(Cgroup&& other) noexcept : path_(std::exchange(other.path_, {})) {}

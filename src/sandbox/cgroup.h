@@ -28,6 +28,8 @@ class Cgroup {
   /// mount point, for tests.
   static Result<Cgroup> Create(const std::string& name, const CgroupLimits& limits,
                                const std::string& root = "/sys/fs/cgroup");
+  /// Whether Create() has what it needs; changes nothing. kUnavailable with the reason.
+  static Status CheckAvailable(const std::string& root = "/sys/fs/cgroup");
   Cgroup(Cgroup&& other) noexcept;
   Cgroup& operator=(Cgroup&& other) noexcept;
   Cgroup(const Cgroup&) = delete;
