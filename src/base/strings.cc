@@ -102,7 +102,9 @@ std::string CleanText(std::string_view bytes) {
     } else if (static_cast<uint8_t>(c) < 0x20 || c == 0x7F) {
       // Other control characters are dropped.
     } else if ((length = Utf8SequenceLength(bytes)) > 0) {
-      clean += bytes.substr(0, length);
+      // U+0080 to U+009F are control characters too; terminals obey the escapes among them.
+      const bool control = length == 2 && c == '\xC2' && static_cast<uint8_t>(bytes[1]) < 0xA0;
+      if (!control) clean += bytes.substr(0, length);
     } else {
       clean += "\xEF\xBF\xBD";
       length = 1;

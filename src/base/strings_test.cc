@@ -28,6 +28,8 @@ TEST(StringsTest, CleanTextMakesHostileBytesHarmless) {
             "red\nok\t\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD");
   EXPECT_EQ(CleanText("\xED\xA0\x80"), "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD");  // a surrogate
   EXPECT_EQ(CleanText("caf\u00e9"), "caf\u00e9");
+  // U+009B begins a terminal sequence as ESC [ does; U+00A0 is a space.
+  EXPECT_EQ(CleanText("a\u009B[2Jb\u00A0"), "a[2Jb\u00A0");
 }
 
 TEST(StringsTest, EditDistance) {
