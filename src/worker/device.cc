@@ -94,10 +94,10 @@ Result<std::unique_ptr<Device>> Device::Open(const DeviceOptions& options) {
   }
   const TimePoint start = Clock::now();
   ASSAY_ASSIGN_OR_RETURN(device->zygote_, Zygote::Start(zygote, device->limits_, device->drain_.get()));
-  spdlog::debug("zygote ready after {:.0f} ms", MillisecondsSince(start));
+  LogDebug("zygote ready after {:.0f} ms", MillisecondsSince(start));
   device->judge_ = std::make_unique<Judge>(device->zygote_.get(), device->limits_);
   ASSAY_RETURN_IF_ERROR(device->judge_->EnsureRunning());
-  spdlog::debug("judge ready after {:.0f} ms", MillisecondsSince(start));
+  LogDebug("judge ready after {:.0f} ms", MillisecondsSince(start));
   device->memory_watch_ = std::make_unique<MemoryWatch>(device->limits_.memory_bytes);
 
   const json::object& python = device->zygote_->environment();

@@ -20,7 +20,7 @@ Verdict Engine::Evaluate(Submission submission, const Progress& progress) {
       return Decide(evaluation.Run());
     }();
     if (verdict.fault != Fault::kInfrastructure || attempt == 2) return verdict;
-    spdlog::warn("{}: infrastructure fault, trying once more: {}", submission.id, verdict.records.failure.message);
+    LogWarn("{}: infrastructure fault, trying once more: {}", submission.id, verdict.records.failure.message);
   }
 }
 

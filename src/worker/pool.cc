@@ -52,7 +52,7 @@ Result<WarmCandidate> CandidatePool::Lease(bool default_connections, TimePoint d
     ready_.pop_front();
     changed_.notify_all();
     if (candidate.process->Alive()) return candidate;
-    spdlog::warn("a pooled candidate died while waiting: {}", candidate.process->exit().ToString());
+    LogWarn("a pooled candidate died while waiting: {}", candidate.process->exit().ToString());
   }
 }
 
@@ -102,7 +102,7 @@ void CandidatePool::Fill() {
     failures_ = batch.empty() ? failures_ + 1 : 0;
     if (!error.empty()) {
       last_error_ = error;
-      spdlog::warn("cannot warm a candidate: {}", error);
+      LogWarn("cannot warm a candidate: {}", error);
     }
     changed_.notify_all();
     if (batch.empty()) changed_.wait_for(guard, std::chrono::milliseconds(300), [&] { return stopping_; });

@@ -34,7 +34,7 @@ Outcome TimingSession::Judged(const Result<Quietness>& quiet, int* busy) {
   if (!quiet.ok()) return InfrastructureFailure(Stage::kTime, quiet.error());
   const Limits& limits = device_->limits();
   if (quiet->gap_us > limits.quiet_gap_us || quiet->delay_us > limits.quiet_delay_us) {
-    spdlog::debug("device not quiet: gap {:.0f} us, delay {:.0f} us", quiet->gap_us, quiet->delay_us);
+    LogDebug("device not quiet: gap {:.0f} us, delay {:.0f} us", quiet->gap_us, quiet->delay_us);
     disturbed_ = true;
     if (busy != nullptr) ++*busy;
   }

@@ -122,7 +122,7 @@ Result<std::unique_ptr<RuntimeProcess>> Zygote::Fork(Role role, int connections,
   const std::lock_guard guard(mutex_);
   Result<std::unique_ptr<RuntimeProcess>> process = ForkOnce(request);
   if (process.ok() || process.error().code == ErrorCode::kInternal) return process;
-  spdlog::warn("the zygote failed ({}); starting a new one", process.error().message);
+  LogWarn("the zygote failed ({}); starting a new one", process.error().message);
   if (process_.running()) static_cast<void>(process_.Kill());
   ASSAY_RETURN_IF_ERROR(Launch());
   return ForkOnce(request);

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "base/result.h"
+#include "task/task.h"
+
+namespace assay {
+
+/// Exit codes of every command. `assay eval` adds 1 (judged, not correct) and 4 (integrity).
+inline constexpr int kExitOk = 0;
+inline constexpr int kExitNotCorrect = 1;
+inline constexpr int kExitUsage = 2;
+inline constexpr int kExitInfrastructure = 3;
+
+/// Each adds its subcommand; its action stores the exit code.
+void AddEval(CLI::App* app, int* exit_code);
+void AddTasks(CLI::App* app, int* exit_code);
+void AddDoctor(CLI::App* app, int* exit_code);
+void AddVersion(CLI::App* app, int* exit_code);
+
+/// The interpreter to use: `named` if not empty, else $ASSAY_PYTHON, the active virtual
+/// environment, the project's own .venv, python3 on PATH.
+std::string ChoosePython(const std::string& named);
+
+/// Tasks named with --tasks (default: the built-in ones); a `task` that is a file is added too.
+Result<TaskRegistry> OpenTasks(const std::vector<std::string>& specs, const std::string& python);
+/// Looks up --task: an id, an alias, or the path of a .py file.
+Result<std::shared_ptr<const Task>> FindTask(TaskRegistry* registry, const std::string& task);
+
+/// Prints "assay: message" to standard error and returns the exit code that fits the error.
+int Report(const Error& error);
+
+}  // namespace assay

@@ -1,0 +1,47 @@
+#include <sys/stat.h>
+
+#include <cstdlib>
+
+#include "base/resource.h"
+#include "cli/commands.h"
+
+namespace assay {
+
+std::string ChoosePython(const std::string& named) {
+  if (!named.empty()) return named;
+  if (const char* variable = std::getenv("ASSAY_PYTHON"); variable != nullptr && *variable != '\0') return variable;
+  if (const char* venv = std::getenv("VIRTUAL_ENV"); venv != nullptr && *venv != '\0')
+    return std::string(venv) + "/bin/python";
+  if (Result<std::string> venv = FindResource(".venv"); venv.ok()) return *venv + "/bin/python";
+  return "python3";
+}
+
+Result<TaskRegistry> OpenTasks(const std::vector<std::string>& specs, const std::string& python) {
+  TaskRegistry registry(python);
+  if (specs.empty()) {
+    ASSAY_RETURN_IF_ERROR(registry.Add("builtin"));
+    return registry;
+  }
+  for (const std::string& spec : specs) ASSAY_RETURN_IF_ERROR(registry.Add(spec));
+  for (const TaskProblem& problem : registry.problems())
+    fmt::print(stderr, "assay: left out {}: {}\n", problem.origin, problem.message);
+  return registry;
+}
+
+Result<std::shared_ptr<const Task>> FindTask(TaskRegistry* registry, const std::string& task) {
+  struct stat status {};
+  if (task.ends_with(".py") && ::stat(task.c_str(), &status) == 0) {
+    const size_t before = registry->tasks().size();
+    ASSAY_RETURN_IF_ERROR(registry->Add(task));
+    if (registry->tasks().size() > before) return registry->tasks().back();
+  }
+  return registry->Find(task);
+}
+
+int Report(const Error& error) {
+  fmt::print(stderr, "assay: {}\n", error.message);
+  const bool usage = error.code == ErrorCode::kInvalid || error.code == ErrorCode::kNotFound;
+  return usage ? kExitUsage : kExitInfrastructure;
+}
+
+}  // namespace assay

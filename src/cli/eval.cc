@@ -1,0 +1,142 @@
+#include <unistd.h>
+
+#include "cli/batch.h"
+#include "cli/commands.h"
+
+namespace assay {
+namespace {
+
+struct Options {
+  std::string task;
+  std::vector<std::string> specs;
+  std::string python;
+  std::string device = "auto";
+  std::string submission;
+  std::string batch;
+  std::string output;
+  std::string require_sandbox = "none";
+  std::string secret_file;
+  Limits limits;
+  int jobs = 1;
+  bool as_json = false;
+  bool full = false;
+  bool no_time = false;
+};
+
+Result<EngineOptions> MakeEngineOptions(const Options& options) {
+  EngineOptions engine;
+  engine.device.python = ChoosePython(options.python);
+  engine.device.device = options.device;
+  engine.device.limits = options.limits;
+  ASSAY_ASSIGN_OR_RETURN(engine.device.require_sandbox, ParseSandboxLevel(options.require_sandbox));
+  if (!options.secret_file.empty()) {
+    ASSAY_ASSIGN_OR_RETURN(engine.secret, ReadFile(options.secret_file, 4096));
+    if (engine.secret.size() < 16)
+      return Err(ErrorCode::kInvalid, "'{}' holds a secret of {} bytes; 16 is the least", options.secret_file,
+                 engine.secret.size());
+  }
+  return engine;
+}
+
+int EvaluateOne(const Options& options) {
+  const std::string python = ChoosePython(options.python);
+  Result<TaskRegistry> registry = OpenTasks(options.specs, python);
+  if (!registry.ok()) return Report(registry.error());
+  Result<std::shared_ptr<const Task>> task = FindTask(&*registry, options.task);
+  if (!task.ok()) return Report(task.error());
+  Submission submission;
+  submission.task = *task;
+  submission.time = !options.no_time;
+  Result<std::string> source = ReadFile(options.submission, 4u << 20);
+  if (!source.ok()) return Report(Error{ErrorCode::kInvalid, source.error().message});
+  submission.source = *std::move(source);
+  Result<EngineOptions> engine_options = MakeEngineOptions(options);
+  if (!engine_options.ok()) return Report(engine_options.error());
+  // One submission needs one candidate; a second one serves a diagnosis.
+  engine_options->device.limits.pool = std::min(options.limits.pool, 1);
+
+  const bool show_progress = ::isatty(STDERR_FILENO) != 0 && !options.as_json;
+  const auto progress = [&](std::string_view stage) {
+    if (show_progress) fmt::print(stderr, "\r\x1b[K{} ...", stage);
+  };
+  progress("starting the engine");
+  Result<std::unique_ptr<Engine>> engine = Engine::Start(*std::move(engine_options));
+  if (!engine.ok()) return Report(engine.error());
+  const Verdict verdict = (*engine)->Evaluate(std::move(submission), progress);
+  if (show_progress) fmt::print(stderr, "\r\x1b[K");
+  if (options.as_json) {
+    fmt::print("{}\n", PrettyJson(ToJson(verdict, options.full)));
+  } else {
+    fmt::print("{}", ToText(verdict, ::isatty(STDOUT_FILENO) != 0));
+  }
+  return ExitCode(verdict);
+}
+
+int Evaluate(const Options& options) {
+  if (options.batch.empty()) {
+    if (options.submission.empty() || options.task.empty())
+      return Report(Err(ErrorCode::kInvalid,
+                        "name a task and a submission: assay eval --task ID SUBMISSION.py (or --batch FILE.jsonl)"));
+    return EvaluateOne(options);
+  }
+  if (!options.submission.empty())
+    return Report(Err(ErrorCode::kInvalid, "--batch takes its submissions from the file; leave out '{}'", options.submission));
+  Result<TaskRegistry> registry = OpenTasks(options.specs, ChoosePython(options.python));
+  if (!registry.ok()) return Report(registry.error());
+  Result<EngineOptions> engine_options = MakeEngineOptions(options);
+  if (!engine_options.ok()) return Report(engine_options.error());
+  engine_options->device.limits.pool = std::max(engine_options->device.limits.pool, options.jobs);
+  BatchOptions batch;
+  batch.input = options.batch;
+  batch.output = options.output;
+  batch.default_task = options.task;
+  batch.jobs = options.jobs;
+  batch.full = options.full;
+  batch.time = !options.no_time;
+  batch.show_progress = ::isatty(STDERR_FILENO) != 0;
+  return RunBatch(batch, &*registry, *std::move(engine_options));
+}
+
+}  // namespace
+
+void AddEval(CLI::App* app, int* exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app->add_subcommand("eval", "Judge a submission (or many) against a task");
+  command->add_option("submission", options->submission, "Python file that defines ModelNew");
+  command->add_option("--task", options->task, "task id, alias or .py file");
+  command->add_option("--tasks", options->specs,
+                      "builtin, kernelbench:PATH, or a .py, folder, .jsonl or .parquet; repeatable (default: builtin)");
+  command->add_option("--device", options->device, "auto, cpu, cuda or cuda:N")->capture_default_str();
+  command->add_option("--python", options->python, "interpreter with torch >= 2.6 (default: the active environment's)");
+  command->add_option("--pool", options->limits.pool, "warmed candidates kept ready")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  command->add_option("--require-sandbox", options->require_sandbox, "refuse less than: none, limits, filtered, isolated, full")
+      ->capture_default_str();
+  command->add_option("--secret-file", options->secret_file, "key of the hidden seeds, to replay a run (default: random)");
+  command->add_option("--trials", options->limits.trials, "hidden-seed trials")->check(CLI::Range(1, 100))->capture_default_str();
+  command->add_option("--load-timeout", options->limits.load_s, "seconds for import and construction")->capture_default_str();
+  command->add_option("--compile-timeout", options->limits.compile_s, "the same when C++ or CUDA is compiled")
+      ->capture_default_str();
+  command->add_option("--call-timeout", options->limits.call_s, "seconds for one call")->capture_default_str();
+  command->add_option("--memory-limit", options->limits.memory_bytes, "host memory of a candidate, e.g. 8GB")
+      ->transform(CLI::AsSizeValue(false));
+  command->add_flag("--no-time", options->no_time, "correctness only");
+  command->add_flag("--json", options->as_json, "print the assay.verdict/1 document");
+  command->add_flag("--full", options->full, "with raw samples, standard output and error in the document");
+  command->add_option("--batch", options->batch, "JSONL of {\"task\", \"source\" or \"path\", \"id\"}; verdicts as JSONL");
+  command->add_option("--output", options->output, "with --batch: file to append to; ids already in it are skipped");
+  command->add_option("--jobs", options->jobs, "with --batch: submissions judged at once")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  command->footer(
+      "Exit codes: 0 correct, 1 not correct, 2 wrong usage, 3 infrastructure, 4 integrity.\n"
+      "Examples:\n"
+      "  assay eval --task assay/relu examples/relu.py\n"
+      "  assay eval --task assay/relu --device cpu --json examples/relu.py\n"
+      "  assay eval --tasks kernelbench:../KernelBench --task kb/l1/19 my_relu.py\n"
+      "  assay eval --batch submissions.jsonl --jobs 8 --output verdicts.jsonl");
+  command->callback([options, exit_code] { *exit_code = Evaluate(*options); });
+}
+
+}  // namespace assay

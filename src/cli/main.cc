@@ -1,0 +1,29 @@
+#include "base/log.h"
+#include "cli/commands.h"
+
+int main(int argc, char** argv) {
+  CLI::App app{"Assay judges GPU kernels written by language models."};
+  app.require_subcommand(1);
+  app.fallthrough();
+  app.footer(
+      "Examples:\n"
+      "  assay eval --task assay/relu examples/relu.py    judge a submission\n"
+      "  assay tasks list                                 what can be solved\n"
+      "  assay doctor                                     what this machine can do");
+  std::string log_level = "warn";
+  app.add_option("--log-level", log_level, "trace, debug, info, warn, error or off; logs go to standard error")
+      ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "off"}))
+      ->each([](const std::string& level) { assay::SetUpLogging(level); });
+  assay::SetUpLogging(log_level);
+
+  int exit_code = assay::kExitOk;
+  assay::AddEval(&app, &exit_code);
+  assay::AddTasks(&app, &exit_code);
+  assay::AddVersion(&app, &exit_code);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? assay::kExitOk : assay::kExitUsage;
+  }
+  return exit_code;
+}
