@@ -1,0 +1,90 @@
+"""The RL methods of Dr. Kernel and its relatives, for every trainer.
+
+One row is one turn of one conversation (a trajectory); trajectories of one prompt form a group. Rows
+stand in any order, conversations may have different numbers of turns, nothing needs padding, and rows
+that a trainer padded are told by a negative turn. Token arrays are either (rows, width) or flat with
+`offsets` (rows + 1 entries). NumPy arrays and torch CPU tensors are read where they are; a tensor on
+a GPU must be moved by the caller (`.cpu()`). float32 and float64 token arrays are taken as they are,
+all sums are in float64, and no result depends on the number of threads.
+
+    batch = Batch(group=uid, trajectory=sample, turn=turn, reward=reward, keep=keep)
+    mismatch = correct_mismatch(batch, logp_train, logp_rollout, mask,
+                                rejection="geometric", lower=0.999, upper=1.001, veto=1e-4)
+    sampled = sample_by_coverage(batch, mismatch.state, correct=correct, coverage=coverage,
+                                 seed=1, step=step)
+    result = advantages("trloo", batch=batch)
+    train_on = sampled.state & TRAINED           # and result.advantage, one scalar per row
+
+Every wrong argument raises ValueError with what to do about it.
+"""
+
+from __future__ import annotations
+
+try:
+    from . import _core
+except ImportError as error:
+    raise ImportError(
+        "assay.rl's compiled part is not there for this Python: build Assay with "
+        "-DASSAY_PYTHON=<this interpreter> (needs nanobind), or install the wheel for its version"
+    ) from error
+
+from .advantage import (
+    Advantages,
+    TokenAdvantages,
+    advantages,
+    gae,
+    reinforce_plus_plus,
+    returns,
+    score_norms,
+    standardize,
+    sum_per_row,
+    token_optimal_baseline,
+    void_turns,
+    weigh_prompts_by_variance,
+)
+from .batch import Batch, ids
+from .loss import Loss, kl_per_row, policy_loss
+from .rejection import (
+    BAND,
+    COVERAGE,
+    GROUP,
+    MISMATCH,
+    OTHER,
+    TRAINED,
+    VETO,
+    VOID,
+    Filtered,
+    Mismatch,
+    Sampled,
+    correct_mismatch,
+    count_tokens,
+    filter_groups,
+    log_ratios,
+    profile_mismatch,
+    reject_rows,
+    rejection_for_rate,
+    rejection_quality,
+    sample_by_coverage,
+    signal_metrics,
+)
+from .reward import Reward, coverage, reward
+from .statistics import (
+    Interval,
+    bca_mean,
+    best_at_k,
+    fast_p,
+    hierarchical_difference,
+    hierarchical_mean,
+    holm,
+    mcnemar,
+    mean_pass_at_k,
+    pass_at_k,
+    sign_flip,
+    wilson,
+)
+
+set_threads = _core.set_threads
+threads = _core.threads
+
+__all__ = [name for name in dir() if not name.startswith("_") and name not in (
+    "annotations", "advantage", "batch", "loss", "rejection", "statistics")]

@@ -1,0 +1,113 @@
+"""Policy losses with analytic gradients."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import _core
+from ._arrays import Array, flat, floats, is_tensor, like, offsets_of, to_numpy
+
+
+class Loss(NamedTuple):
+    """`value` is a float for arrays; for a tensor that requires gradients it is a scalar tensor that
+    backpropagates into logp."""
+
+    value: Any
+    gradient: Array | None  #: d value / d logp, shaped like logp
+    metrics: dict[str, float]
+
+
+def policy_loss(
+    logp: Array,
+    advantage: Array,
+    mask: Array,
+    *,
+    logp_old: Array | None = None,
+    offsets: Array | None = None,
+    weights: Array | None = None,
+    entropy: Array | None = None,
+    logp_reference: Array | None = None,
+    kind: str = "ppo",
+    clip_low: float = 0.2,
+    clip_high: float = 0.28,
+    dual_clip: float | None = 3.0,
+    aggregation: str = "seq-mean-token-sum",
+    scale: float = 1.0,
+    norm_length: float = 0.0,
+    entropy_quantile: float = 0.0,
+    risk_probability: float = 0.0,
+    kl_coefficient: float = 0.0,
+    kl_kind: str = "low_var_kl",
+    gradient: bool = True,
+) -> Loss:
+    """Loss and gradient with respect to logp.
+
+    logp, mask and the optional logp_old, weights, entropy, logp_reference are token arrays (mask: odd
+    states count); advantage is (rows,) or a token array. With q = exp(logp - logp_old):
+
+    ppo        max(-A q, -A clip(q, 1 - clip_low, 1 + clip_high)), at most -A dual_clip where A < 0
+    gspo       the same without dual clip on q = exp(mean of the row's log-ratios), mean over rows
+    reinforce  -A logp
+
+    then tokens with entropy <= its entropy_quantile are left out, tokens with old probability below
+    risk_probability and A < 0 get loss 0, and everything is multiplied by `weights` (constants).
+    Aggregations (a sequence is a row): token-mean, seq-mean-token-sum, seq-mean-token-mean,
+    seq-mean-token-sum-norm (/ norm_length, 0: longest row), seq-sum-no-norm; all / scale.
+    kl_coefficient adds that times the aggregate of KL(policy || reference): kl, abs, mse, low_var_kl.
+    """
+    arrays = floats("logp", logp, logp_old, weights, entropy, logp_reference)
+    current, old, w, h, reference = arrays
+    row_offsets = offsets_of(logp, offsets)
+    advantages = to_numpy(advantage, "advantage")
+    per_token = advantages.size == current.size and advantages.size != row_offsets.size - 1
+    if per_token is False and tuple(advantages.shape) == tuple(logp.shape):
+        per_token = True
+    grad = np.empty(tuple(logp.shape), current.dtype) if gradient else None
+    value, metrics = _core.policy_loss(
+        row_offsets,
+        flat(mask, "mask", np.uint8),
+        current,
+        old,
+        None if per_token else flat(advantages, "advantage", np.float64),
+        flat(advantages, "advantage", current.dtype) if per_token else None,
+        w,
+        h,
+        reference,
+        kind,
+        clip_low,
+        clip_high,
+        dual_clip or 0.0,
+        aggregation,
+        scale,
+        norm_length,
+        entropy_quantile,
+        risk_probability,
+        kl_coefficient,
+        kl_kind,
+        None if grad is None else grad.reshape(-1),
+    )
+    out_gradient = None if grad is None else like(grad, logp)
+    if gradient and is_tensor(logp) and logp.requires_grad:
+        from ._autograd import attach
+
+        return Loss(attach(logp, value, out_gradient), out_gradient, metrics)
+    return Loss(value, out_gradient, metrics)
+
+
+def kl_per_row(
+    logp: Array,
+    logp_reference: Array,
+    mask: Array,
+    kind: str = "low_var_kl",
+    *,
+    offsets: Array | None = None,
+) -> np.ndarray:
+    """Sum over each row of the KL estimator, (rows,) float64: `reward - beta * kl_per_row(...)` is the KL
+    penalty in the reward. With d = logp - logp_reference: kl d, abs |d|, mse d^2 / 2, low_var_kl
+    e^-d + d - 1 limited to [-10, 10]."""
+    current, reference = floats("logp", logp, logp_reference)
+    return _core.kl_per_row(
+        offsets_of(logp, offsets), flat(mask, "mask", np.uint8), current, reference, kind
+    )

@@ -1,0 +1,119 @@
+"""Statistics of evaluations. All are deterministic for a seed."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from . import _core
+from ._arrays import Array, flat
+from ._arrays import ids as _ids
+
+
+class Interval(NamedTuple):
+    value: float
+    low: float
+    high: float
+
+
+def pass_at_k(n: int, c: int, k: int) -> float:
+    """1 - C(n - c, k) / C(n, k) for n samples of which c pass (2107.03374). ValueError unless
+    0 <= c <= n and 1 <= k <= n."""
+    return _core.pass_at_k(n, c, k)
+
+
+def mean_pass_at_k(n: Array, c: Array, k: int) -> float:
+    """Mean of pass_at_k over tasks; n, c are (tasks,) counts."""
+    return _core.mean_pass_at_k(flat(n, "n", np.int64), flat(c, "c", np.int64), k)
+
+
+def best_at_k(values: Array, k: int) -> float:
+    """Expected best of k of the values drawn without replacement."""
+    return _core.best_at_k(flat(values, "values", np.float64), k)
+
+
+def wilson(successes: int, trials: int, *, confidence: float = 0.95) -> Interval:
+    """Score interval of a proportion (Wilson 1927)."""
+    return Interval(*_core.wilson(successes, trials, confidence))
+
+
+def fast_p(
+    correct: Array, speedup: Array, p: float, *, inclusive: bool = False, confidence: float = 0.95
+) -> Interval:
+    """Share of tasks ((tasks,) correct, speedup) that are correct with speedup > p (2502.10517;
+    inclusive: >=), with Wilson's interval."""
+    flags = flat(correct, "correct") != 0
+    speed = flat(speedup, "speedup", np.float64)
+    return Interval(*_core.fast_p(flat(flags, "correct", np.uint8), speed, p, inclusive, confidence))
+
+
+def bca_mean(
+    values: Array, *, resamples: int = 10000, seed: int = 0, confidence: float = 0.95
+) -> Interval:
+    """Bias-corrected accelerated bootstrap of the mean (Efron 1987); values (tasks,)."""
+    return Interval(*_core.bca_mean(flat(values, "values", np.float64), resamples, seed, confidence))
+
+
+def mcnemar(only_a: int, only_b: int) -> tuple[float, float]:
+    """(exact, mid-p) two-sided p-values of the paired comparison of two proportions; the arguments are
+    the numbers of tasks that only one of the two solves."""
+    return _core.mcnemar(only_a, only_b)
+
+
+def sign_flip(differences: Array, *, resamples: int = 100000, seed: int = 0) -> float:
+    """Two-sided p-value that the mean of paired differences is 0: exact over all signs up to 20
+    differences, by `resamples` random signs beyond."""
+    return _core.sign_flip(flat(differences, "differences", np.float64), resamples, seed)
+
+
+def _pairs(families: dict | None) -> list[tuple[int, int]]:
+    if not families:
+        return []
+    tasks = _ids(np.array(list(families.keys())), "families")
+    return list(zip(tasks.tolist(), _ids(np.array(list(families.values())), "families").tolist()))
+
+
+def hierarchical_mean(
+    task: Array,
+    value: Array,
+    *,
+    families: dict | None = None,
+    resamples: int = 10000,
+    seed: int = 0,
+    confidence: float = 0.95,
+) -> Interval:
+    """Mean over tasks of the mean over samples, with a percentile bootstrap through family -> task ->
+    sample. task, value: (samples,); families maps task to family (None: tasks are resampled)."""
+    return Interval(
+        *_core.hierarchical_mean(
+            _ids(task, "task"), flat(value, "value", np.float64), _pairs(families), resamples, seed,
+            confidence,
+        )
+    )  # fmt: skip
+
+
+def hierarchical_difference(
+    task_a: Array,
+    value_a: Array,
+    task_b: Array,
+    value_b: Array,
+    *,
+    families: dict | None = None,
+    resamples: int = 10000,
+    seed: int = 0,
+    confidence: float = 0.95,
+) -> Interval:
+    """The same for a - b: families and tasks are resampled for both together, samples apart. Both arms
+    must have the same tasks."""
+    return Interval(
+        *_core.hierarchical_difference(
+            _ids(task_a, "task_a"), flat(value_a, "value_a", np.float64), _ids(task_b, "task_b"),
+            flat(value_b, "value_b", np.float64), _pairs(families), resamples, seed, confidence,
+        )
+    )  # fmt: skip
+
+
+def holm(p_values: Array) -> np.ndarray:
+    """Holm's adjusted p-values, in the order given."""
+    return _core.holm(flat(p_values, "p_values", np.float64))
