@@ -10,10 +10,11 @@
 namespace assay {
 namespace {
 
-const Check* Find(const std::vector<Check>& checks, std::string_view name) {
+/// The first check of this name, or one without a name.
+Check Find(const std::vector<Check>& checks, std::string_view name) {
   for (const Check& check : checks)
-    if (check.name == name) return &check;
-  return nullptr;
+    if (check.name == name) return check;
+  return {};
 }
 
 const std::vector<Check>& Fixed() {
@@ -59,7 +60,7 @@ TEST(Doctor, AMachineWithoutADriverIsTold) {
 
 TEST(Doctor, ALibraryThatIsNotCudaIsTold) {
   const std::vector<Check> checks = CheckGpus({.nvml = "libno-such-nvml.so", .cuda = "libm.so.6"});
-  EXPECT_EQ(Find(checks, "libcuda")->detail, "libm.so.6 is not a CUDA driver");
+  EXPECT_EQ(Find(checks, "libcuda").detail, "libm.so.6 is not a CUDA driver");
 }
 
 /// A script that stands for an interpreter.
@@ -98,18 +99,18 @@ TEST(Doctor, PackagesAreReadAndMissingOnesGetACommand) {
       R"sh(echo 'noise'; echo 'assay:{"version": "3.12.3", "prefix": "/venv", "torch_cuda": "13.0",)sh"
       R"sh( "packages": {"torch": "2.11.0"}, "cupti": ""}')sh");
   const std::vector<Check> checks = CheckPython(python.path());
-  EXPECT_EQ(Find(checks, "python")->detail, "3.12.3 (/venv)");
-  EXPECT_EQ(Find(checks, "torch")->detail, "2.11.0, built for CUDA 13.0");
-  EXPECT_EQ(Find(checks, "triton")->fix, python.path() + " -m pip install triton");
-  EXPECT_EQ(Find(checks, "triton")->state, Check::kWarn);
-  EXPECT_EQ(Find(checks, "cupti")->state, Check::kWarn);
+  EXPECT_EQ(Find(checks, "python").detail, "3.12.3 (/venv)");
+  EXPECT_EQ(Find(checks, "torch").detail, "2.11.0, built for CUDA 13.0");
+  EXPECT_EQ(Find(checks, "triton").fix, python.path() + " -m pip install triton");
+  EXPECT_EQ(Find(checks, "triton").state, Check::kWarn);
+  EXPECT_EQ(Find(checks, "cupti").state, Check::kWarn);
 }
 
 TEST(Doctor, AnOldInterpreterIsMissing) {
   const FakePython python(R"sh(echo 'assay:{"version": "3.9.1", "packages": {}}')sh");
   const std::vector<Check> checks = CheckPython(python.path());
-  EXPECT_EQ(Find(checks, "python")->state, Check::kMissing);
-  EXPECT_EQ(Find(checks, "torch")->state, Check::kMissing);
+  EXPECT_EQ(Find(checks, "python").state, Check::kMissing);
+  EXPECT_EQ(Find(checks, "torch").state, Check::kMissing);
 }
 
 TEST(Doctor, TheSandboxLevelDecides) {
@@ -134,8 +135,8 @@ TEST(Doctor, ExaminesThisMachine) {
   const std::vector<Check> checks = Examine("python3");
   for (const char* name : {"system", "cores", "memory", "/dev/shm", "libcuda", "python", "nvcc",
                            "g++", "ninja", "sandbox", "cgroup"})
-    EXPECT_NE(Find(checks, name), nullptr) << name;
-  EXPECT_EQ(Find(checks, "g++")->state, Check::kOk);
+    EXPECT_EQ(Find(checks, name).name, name);
+  EXPECT_EQ(Find(checks, "g++").state, Check::kOk);
   // The sandbox's reasons share the fix of its level; everything else says how to mend it.
   for (const Check& check : checks)
     EXPECT_TRUE(check.state == Check::kOk || check.name == "sandbox" || !check.fix.empty())

@@ -96,7 +96,7 @@ Result<std::vector<GpuInfo>> ListGpus(const std::string& library) {
   const char* missing = nullptr;
   const auto load = [&](auto*& slot, const char* name) {
     void* symbol = ::dlsym(handle.get(), name);
-    if (symbol == nullptr) missing = name;
+    if (symbol == nullptr && missing == nullptr) missing = name;
     std::memcpy(&slot, &symbol, sizeof symbol);
   };
   load(table.init, "nvmlInit_v2");

@@ -109,19 +109,14 @@ Plan MakePlan(const SandboxSpec& spec) {
   return plan;
 }
 
-/// The planned mount that `path` lies in, itself excluded.
-const Mount* Covering(const Plan& plan, const std::string& path) {
+/// Whether `path` lies inside (not at) a planned read-only bind, with nothing writable between.
+bool InReadOnlyBind(const Plan& plan, const std::string& path) {
   for (size_t slash = path.rfind('/'); slash != std::string::npos && slash > 0;
        slash = path.rfind('/', slash - 1)) {
     const auto found = plan.mounts.find(path.substr(0, slash));
-    if (found != plan.mounts.end()) return &found->second;
+    if (found != plan.mounts.end()) return found->second.kind == Kind::kReadOnlyBind;
   }
-  return nullptr;
-}
-
-bool InReadOnlyBind(const Plan& plan, const std::string& path) {
-  const Mount* covering = Covering(plan, path);
-  return covering != nullptr && covering->kind == Kind::kReadOnlyBind;
+  return false;
 }
 
 /// Creates the folders above `path`.
@@ -165,20 +160,20 @@ bool HasMountSetattr() {
   return ::syscall(kMountSetattr, -1, nullptr, 0, nullptr, 0) != 0 && errno != ENOSYS;
 }
 
-/// One planned mount. Read-only binds bring what is mounted below them only where the kernel can
-/// make all of it read-only.
+/// One planned mount; on failure nothing is left at `target`. Read-only binds bring what is mounted
+/// below them only where the kernel can make all of it read-only.
 int PerformMount(const std::string& target, const Mount& mount, bool recursive) {
   const unsigned long flags = recursive ? MS_BIND | MS_REC : MS_BIND;
   if (::mount(mount.source.c_str(), target.c_str(), nullptr, flags, nullptr) != 0) return -1;
-  switch (mount.kind) {
-    case Kind::kReadOnlyBind:
-      return Remount(target.c_str(), kReadOnly | kNoSetuid | kNoDevices, recursive);
-    case Kind::kDevice:
-      return Remount(target.c_str(), kNoSetuid | kNoExecute, recursive);
-    case Kind::kScratchFolder:
-      return 0;
-  }
-  return 0;
+  if (mount.kind == Kind::kScratchFolder) return 0;
+  const uint64_t attributes =
+      mount.kind == Kind::kDevice ? kNoSetuid | kNoExecute : kReadOnly | kNoSetuid | kNoDevices;
+  if (Remount(target.c_str(), attributes, recursive) == 0) return 0;
+  const int error = errno;
+  // A writable piece of the host must not stay.
+  ASSAY_CHECK(::umount2(target.c_str(), MNT_DETACH) == 0);
+  errno = error;
+  return -1;
 }
 
 Status MakeScratch(const SandboxSpec& spec, uint32_t uid) {
@@ -230,8 +225,8 @@ Status MountProc(SandboxReport* report) {
   return {};
 }
 
-/// Turns a fresh tmpfs into the root and the old root into kHost. errno on refusal, else 0, with
-/// `*switched` telling whether the new root is in place.
+/// Turns a fresh tmpfs into the root and the old root into kHost. errno on refusal, which leaves
+/// the old root in place; else 0.
 int SwitchRoot() {
   // What happens here must not reach the host, nor later mounts of the host reach here.
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return errno;
@@ -247,7 +242,8 @@ int SwitchRoot() {
     ::umount2(base, MNT_DETACH);
     return error;
   }
-  return ::chdir("/") == 0 ? 0 : errno;
+  ASSAY_CHECK(::chdir("/") == 0);
+  return 0;
 }
 
 }  // namespace
@@ -264,12 +260,11 @@ Status EnterPrivateRoot(const SandboxSpec& spec, uint32_t uid, SandboxReport* re
   ASSAY_RETURN_IF_ERROR(MakeScratch(spec, uid));
   const bool recursive = HasMountSetattr();
   for (const auto& [path, mount] : plan.mounts) {
-    const Mount* covering = Covering(plan, path);
-    const bool covered = covering != nullptr && covering->kind == Kind::kReadOnlyBind;
+    const bool covered = InReadOnlyBind(plan, path);
     if (covered && mount.kind == Kind::kReadOnlyBind) continue;
     if (!covered) MakeTarget(mount.source, path);
     if (PerformMount(path, mount, recursive) == 0) continue;
-    if (mount.kind == Kind::kScratchFolder || errno != EACCES)
+    if (mount.kind == Kind::kScratchFolder)
       return ErrnoError("sandbox: cannot mount " + path, errno);
     Miss(report, "private root", "cannot bind " + path, errno);
   }
