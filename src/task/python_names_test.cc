@@ -59,5 +59,27 @@ TEST(PythonNames, OddQuotesInAnFStringDoNotSwallowTheFile) {
               ElementsAre("a", "get_inputs"));
 }
 
+TEST(PythonNames, AnyBeginningAndAnyDamageIsReadOrRefused) {
+  const std::string source =
+      "\"\"\"text\"\"\"\nfrom m import (a, b as c)\nclass Model(x['y']):\n    s = 'it\\'s' # end\n"
+      "d, e = f(1, \\\n  2)\ndef get_inputs(): return [{1: (2)}]\n";
+  ASSERT_THAT(Names(source), ElementsAre("Model", "a", "c", "d", "e", "get_inputs"));
+  for (size_t size = 0; size <= source.size(); ++size) {
+    const auto scanned = ScanPythonNames(source.substr(0, size));
+    if (scanned.ok()) continue;
+    EXPECT_EQ(scanned.error().code, ErrorCode::kInvalid);
+    EXPECT_THAT(scanned.error().message, HasSubstr("line 1: a triple-quoted string"));
+  }
+  for (size_t at = 0; at < source.size(); ++at) {
+    for (const char c : "\"'\\\n#([)=,.\r\t\x80"s) {
+      std::string damaged = source;
+      damaged[at] = c;
+      const auto scanned = ScanPythonNames(damaged);
+      if (scanned.ok()) continue;
+      EXPECT_THAT(scanned.error().message, HasSubstr("line "));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace assay
