@@ -110,7 +110,10 @@ std::string_view PatternHint(std::string_view pattern) {
     std::string_view word;
     std::string_view text;
   };
+  constexpr std::string_view kAllWrong =
+      "everything is wrong: check the formula, strides and dtype before the masks";
   constexpr Hint kHints[] = {
+      {"systematic", "small errors in one direction everywhere: accumulate in float32"},
       {"tail", "only the tail is wrong: check the mask on the last block"},
       {"last block", "only the last block is wrong: check its mask and the grid size"},
       {"nan", "NaN: uninitialised output, 0/0, inf - inf, or exp without subtracting the maximum"},
@@ -122,7 +125,8 @@ std::string_view PatternHint(std::string_view pattern) {
       {"scattered", "scattered elements: a race, a missing barrier, or too little precision"},
       {"row", "whole rows are wrong: check the row index and strides"},
       {"column", "whole columns are wrong: check the column index and strides"},
-      {"all wrong", "everything is wrong: check the formula, strides and dtype before the masks"},
+      {"all wrong", kAllWrong},
+      {"every element", kAllWrong},
   };
   const std::string lower = ToLower(pattern);
   for (const Hint& hint : kHints)
@@ -132,7 +136,8 @@ std::string_view PatternHint(std::string_view pattern) {
 
 std::string MismatchDetails(const Verdict& verdict) {
   const Correctness& checks = verdict.records.correctness;
-  std::string text = Quote(verdict.error.message);
+  // The pattern has a line of its own below.
+  std::string text = verdict.error.message == checks.pattern ? "" : Quote(verdict.error.message);
   if (checks.mismatch_fraction > 0 || checks.first_bad) {
     text += fmt::format(
         "Largest error: {:.4g} absolute, {:.4g} relative; tolerance: atol {:g}, rtol {:g}.\n",
@@ -146,7 +151,7 @@ std::string MismatchDetails(const Verdict& verdict) {
         fmt::format("First wrong element: output {} at index [{}]: got {:.9g}, expected {:.9g}.\n",
                     bad.output, fmt::join(bad.index, ", "), bad.got, bad.expected);
   }
-  const std::string pattern = ScrubLine(checks.pattern, kMaxName);
+  const std::string pattern = ScrubLine(checks.pattern, kMaxReason);
   if (pattern.empty()) return text;
   const std::string_view hint = PatternHint(pattern);
   if (hint.empty()) return text + fmt::format("Pattern: {}.\n", pattern);

@@ -48,6 +48,11 @@ TEST(Feedback, PatternsGetHints) {
       {"tail elements wrong", "mask on the last block"},
       {"NaN", "uninitialised"},
       {"all wrong", "formula"},
+      {"nearly every element is wrong", "formula"},
+      {"systematic error in every element", "accumulate in float32"},
+      {"all zeros", "never written"},
+      {"a few scattered elements are wrong", "race"},
+      {"only the tail is wrong (from flat index 960 of 1024)", "mask on the last block"},
       {"a new pattern", "Pattern: a new pattern."},
   };
   for (const auto& [pattern, hint] : kCases) {
@@ -55,6 +60,13 @@ TEST(Feedback, PatternsGetHints) {
     records.correctness.pattern = pattern;
     EXPECT_THAT(FeedbackOf(records), HasSubstr(hint)) << pattern;
   }
+}
+
+TEST(Feedback, SaysThePatternOnce) {
+  Records records = test::IncorrectRecords();
+  records.failure.message = records.correctness.pattern;
+  const std::string text = FeedbackOf(records);
+  EXPECT_EQ(text.find("tail elements wrong"), text.rfind("tail elements wrong"));
 }
 
 TEST(Feedback, NonFiniteErrorsAreWords) {

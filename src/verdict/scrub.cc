@@ -173,7 +173,20 @@ std::optional<Diagnostic> ParsePlace(std::string_view place) {
   return diagnostic;
 }
 
+/// "line 12: m": a line that was mapped to the submission's own before it came here.
+std::optional<Diagnostic> ParseMapped(std::string_view line) {
+  constexpr std::string_view kOpen = "line ";
+  const size_t colon = line.find(": ");
+  if (!line.starts_with(kOpen) || colon == std::string_view::npos) return std::nullopt;
+  std::string_view place = line.substr(0, colon);
+  const auto number = TakeTrailingNumber(&place);
+  if (!number || place != kOpen) return std::nullopt;
+  return Diagnostic{std::string(kSubmissionFile), *number,
+                    ScrubLine(line.substr(colon + 2), kMaxDiagnosticMessage)};
+}
+
 std::optional<Diagnostic> ParseDiagnostic(std::string_view line) {
+  if (std::optional<Diagnostic> mapped = ParseMapped(line)) return mapped;
   const size_t at = line.find("error");
   if (at == std::string_view::npos) return std::nullopt;
   // Between "error" and its colon there may be a number: "error #20-D: ".

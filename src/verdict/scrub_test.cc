@@ -103,6 +103,12 @@ TEST(CompilerErrors, ReadsGccClangAndNvcc) {
                           Diagnostic{"cuda.cu", 43, "no such thing"}));
 }
 
+TEST(CompilerErrors, ReadsLinesThatAreTheSubmissionsAlready) {
+  EXPECT_THAT(
+      CompilerErrors("line 41: identifier \"q\" is undefined\nline x: no\nline 7 is: no\n", 3),
+      ElementsAre(Diagnostic{"submission.py", 41, "identifier \"q\" is undefined"}));
+}
+
 TEST(CompilerErrors, KeepsTheFirstDifferentOnes) {
   std::string text;
   for (int i = 0; i < 100; ++i) text += "a.cu(1): error: same\n";
