@@ -10,7 +10,7 @@ import triton.language as tl
 
 @triton.jit
 def conv_kernel(
-    x_ptr, taps_ptr, bias_ptr, y_ptr, CI, CO, H, W, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
+    x_ptr, taps_ptr, bias_ptr, y_ptr, CO, H, W, CI: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
 ):
     m = tl.program_id(0) * BM + tl.arange(0, BM)
     n = tl.program_id(1) * BN + tl.arange(0, BN)
@@ -19,7 +19,7 @@ def conv_kernel(
     row, column = n // W, n % W
     k = tl.arange(0, BK)
     total = tl.zeros((BM, BN), tl.float32)
-    blocks = tl.cdiv(CI, BK)
+    blocks: tl.constexpr = (CI + BK - 1) // BK
     # One loop over taps and channels, so that loads of the next tap overlap with this one's products.
     for step in range(0, 9 * blocks):
         tap, channel = step // blocks, step % blocks * BK + k
@@ -61,10 +61,10 @@ class ModelNew(torch.nn.Module):
             taps,
             self.conv.bias,
             y,
-            channels_in,
             channels_out,
             height,
             width,
+            CI=channels_in,
             BM=bm,
             BN=bn,
             BK=bk,

@@ -25,7 +25,7 @@ def row_loss_kernel(
 
 
 @triton.jit
-def mean_kernel(losses_ptr, mean_ptr, rows, BLOCK: tl.constexpr):
+def mean_kernel(losses_ptr, mean_ptr, rows: tl.constexpr, BLOCK: tl.constexpr):
     total = tl.zeros((BLOCK,), tl.float32)
     for start in range(0, rows, BLOCK):
         row = start + tl.arange(0, BLOCK)
@@ -51,5 +51,5 @@ class ModelNew(torch.nn.Module):
             BLOCK=block,
             num_warps=min(max(block // 1024, 1), 16),
         )
-        mean_kernel[(1,)](losses, mean, rows, BLOCK=4096, num_warps=8)
+        mean_kernel[(1,)](losses, mean, rows=rows, BLOCK=4096, num_warps=8)
         return mean

@@ -9,7 +9,7 @@ import triton.language as tl
 
 
 @triton.jit
-def cumsum_kernel(x_ptr, y_ptr, rows, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+def cumsum_kernel(x_ptr, y_ptr, rows, columns: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr):
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
     start = row.to(tl.int64) * columns
     carried = tl.zeros((ROWS, 1), tl.float32)
@@ -29,5 +29,5 @@ class ModelNew(torch.nn.Module):
         block = min(triton.next_power_of_2(columns), 4096)
         per_program = 1 if x.is_cuda else 64
         grid = (triton.cdiv(rows, per_program),)
-        cumsum_kernel[grid](x, y, rows, columns, ROWS=per_program, BLOCK=block, num_warps=8)
+        cumsum_kernel[grid](x, y, rows, columns=columns, ROWS=per_program, BLOCK=block, num_warps=8)
         return y

@@ -10,7 +10,7 @@ import triton.language as tl
 
 @triton.jit
 def linear_gelu_kernel(
-    x_ptr, weight_ptr, bias_ptr, y_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr
+    x_ptr, weight_ptr, bias_ptr, y_ptr, M, N, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr
 ):
     pid = tl.program_id(0)
     tiles_m = tl.cdiv(M, BM)
@@ -48,6 +48,6 @@ class ModelNew(torch.nn.Module):
         bm, bn, bk = 128, 128, 32
         grid = (triton.cdiv(m, bm) * triton.cdiv(n, bn),)
         linear_gelu_kernel[grid](
-            x, weight, self.linear.bias, y, m, n, k, BM=bm, BN=bn, BK=bk, GROUP=8, num_warps=8, num_stages=3
+            x, weight, self.linear.bias, y, m, n, K=k, BM=bm, BN=bn, BK=bk, GROUP=8, num_warps=8, num_stages=3
         )
         return y

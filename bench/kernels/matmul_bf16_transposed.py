@@ -11,7 +11,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 @triton.jit
 def matmul_kernel(
-    a_desc, b_desc, c_desc, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr
+    a_desc, b_desc, c_desc, M, N, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr, WIDE: tl.constexpr
 ):
     # Programs that run together share rows of `a` and of `b` in L2.
     pid = tl.program_id(0)
@@ -25,6 +25,8 @@ def matmul_kernel(
     for k in range(0, K, BK):  # what lies outside a matrix is read as 0 and not written
         a = a_desc.load([m, k])
         b = b_desc.load([n, k])
+        if WIDE:
+            a, b = a.to(tl.float32), b.to(tl.float32)
         total = tl.dot(a, b.T, total)
     c_desc.store([m, n], total.to(tl.bfloat16))
 
@@ -41,11 +43,12 @@ class ModelNew(torch.nn.Module):
             TensorDescriptor.from_tensor(c, [bm, bn]),
             m,
             n,
-            k,
+            K=k,
             BM=bm,
             BN=bn,
             BK=bk,
             GROUP=8,
+            WIDE=not a.is_cuda,  # the interpreter multiplies bfloat16's bits as integers
             num_warps=8,
             num_stages=3,
         )

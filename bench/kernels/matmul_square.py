@@ -10,7 +10,7 @@ import triton.language as tl
 
 @triton.jit
 def matmul_kernel(
-    a_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr
+    a_ptr, b_ptr, c_ptr, M, N, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr
 ):
     # Programs that run together share rows of `a` and columns of `b` in L2.
     pid = tl.program_id(0)
@@ -40,5 +40,5 @@ class ModelNew(torch.nn.Module):
         c = torch.empty((m, n), device=a.device, dtype=a.dtype)
         bm, bn, bk = 128, 128, 32
         grid = (triton.cdiv(m, bm) * triton.cdiv(n, bn),)
-        matmul_kernel[grid](a, b, c, m, n, k, BM=bm, BN=bn, BK=bk, GROUP=8, num_warps=8, num_stages=3)
+        matmul_kernel[grid](a, b, c, m, n, K=k, BM=bm, BN=bn, BK=bk, GROUP=8, num_warps=8, num_stages=3)
         return c

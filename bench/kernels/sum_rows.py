@@ -9,7 +9,7 @@ import triton.language as tl
 
 
 @triton.jit
-def sum_kernel(x_ptr, y_ptr, rows, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+def sum_kernel(x_ptr, y_ptr, rows, columns: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr):
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     start = row.to(tl.int64)[:, None] * columns
     total = tl.zeros((ROWS, BLOCK), tl.float32)
@@ -28,6 +28,6 @@ class ModelNew(torch.nn.Module):
         block = min(triton.next_power_of_2(columns), 8192)
         per_program = 1 if x.is_cuda else 64
         sum_kernel[(triton.cdiv(rows, per_program),)](
-            x, y, rows, columns, ROWS=per_program, BLOCK=block, num_warps=8
+            x, y, rows, columns=columns, ROWS=per_program, BLOCK=block, num_warps=8
         )
         return y
