@@ -8,17 +8,15 @@
 
 namespace assay {
 
-/// The page that the worker shares with one candidate: the go and done words, and what the
-/// candidate says about its last round. Everything the candidate can write here may be a lie; the
-/// worker reads numbers from it, never addresses or sizes it would act on.
+/// The page that the worker shares with one candidate: the go and done words. Everything the
+/// candidate can write here may be a lie; the worker only compares it with what it expects.
 ///
 ///     worker                          candidate
 ///     go = n, thaw  ───────────────▶  WaitGo(n)
 ///     clock starts                    K calls, results copied out, device synchronised
-///     WaitDone(n)   ◀───────────────  inside clocks written, done = n
+///     WaitDone(n)   ◀───────────────  done = n
 ///     clock stops, freeze
 struct ControlPage {
-  static constexpr uint32_t kMaxCalls = 1024;
   static constexpr uint32_t kStop = 0xFFFFFFFFu;  ///< a `go` that ends the loop of rounds
 
   std::atomic<uint32_t> go;
@@ -28,8 +26,6 @@ struct ControlPage {
   std::atomic<uint32_t> calls;           ///< worker: calls of round `go`
   std::atomic<uint32_t> first_slot;      ///< worker: first input slot of the round
   std::atomic<uint32_t> failed;          ///< candidate: the round ended in an exception
-  char pad2[52];
-  double inside_us[kMaxCalls];           ///< candidate: its own clock for each call
 };
 static_assert(std::atomic<uint32_t>::is_always_lock_free);
 

@@ -58,11 +58,9 @@ int assay_control_wait_go(void* memory, uint32_t round, double seconds) {
 uint32_t assay_control_calls(void* memory) { return static_cast<assay::ControlPage*>(memory)->calls; }
 uint32_t assay_control_first_slot(void* memory) { return static_cast<assay::ControlPage*>(memory)->first_slot; }
 
-/// Ends round `round`: `inside_us` holds `count` readings of the caller's own clock.
-void assay_control_done(void* memory, uint32_t round, const double* inside_us, uint32_t count, int failed) {
+/// Ends round `round`.
+void assay_control_done(void* memory, uint32_t round, int failed) {
   auto* page = static_cast<assay::ControlPage*>(memory);
-  count = std::min(count, assay::ControlPage::kMaxCalls);
-  std::memcpy(page->inside_us, inside_us, count * sizeof(double));
   page->failed.store(static_cast<uint32_t>(failed), std::memory_order_relaxed);
   assay::PostWord(page->done, round);
 }

@@ -153,12 +153,19 @@ Outcome CandidateSession::Round(Stage stage, uint32_t first, uint32_t calls, boo
   return failure;
 }
 
-Outcome CandidateSession::EndRounds(Stage stage, bool* reused) {
+Outcome CandidateSession::EndRounds(Stage stage, RoundsReport* report) {
   process_->EndRounds();
   process_->Thaw();
   json::object reply;
   Outcome outcome = Await(stage, Seconds(device_->limits().build_s), &reply);
-  if (Passed(outcome) && reused != nullptr) *reused = GetBool(reply, "reused");
+  if (!Passed(outcome) || report == nullptr) return outcome;
+  report->reused = GetBool(reply, "reused");
+  for (const json::value& round : GetArray(reply, "inside_us")) {
+    std::vector<double>& values = report->inside_us.emplace_back();
+    if (!round.is_array()) continue;
+    for (const json::value& value : round.get_array())
+      if (value.is_number()) values.push_back(value.to_number<double>());
+  }
   return outcome;
 }
 

@@ -38,8 +38,12 @@ class CandidateSession {
   Outcome BeginRounds(Stage stage, uint32_t calibrate = 0);
   /// One round; see RuntimeProcess::RunRound.
   Outcome Round(Stage stage, uint32_t first, uint32_t calls, bool freeze, Seconds limit, double* outside_us);
-  /// Leaves the loop; `reused`: the module returns one buffer again and again.
-  Outcome EndRounds(Stage stage, bool* reused);
+  /// What the process says of its rounds when it leaves the loop.
+  struct RoundsReport {
+    bool reused = false;  ///< the module returns one buffer again and again
+    std::vector<std::vector<double>> inside_us;  ///< its own clock, per round and call; a claim
+  };
+  Outcome EndRounds(Stage stage, RoundsReport* report);
 
   Outcome Unload();
 

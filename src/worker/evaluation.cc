@@ -177,19 +177,19 @@ Outcome Evaluation::Trial(int number) {
   if (Outcome outcome = session_->Build(weights_seed_, LoadLimit(), &records_.correctness.weights); !Passed(outcome))
     return outcome;
   records_.compiled = true;
-  const auto slot = static_cast<uint32_t>(seeds_.Next("slot") % slots_);
+  slot_ = static_cast<uint32_t>(seeds_.Next("slot") % slots_);
   const std::vector<uint64_t> seeds = seeds_.Next("trial", 1);
-  if (Result<Quietness> filled = judge.Fill(lane_, slot, seeds, 0); !filled.ok())
+  if (Result<Quietness> filled = judge.Fill(lane_, slot_, seeds, 0); !filled.ok())
     return InfrastructureFailure(Stage::kCheck, filled.error());
   if (Outcome outcome = session_->BeginRounds(Stage::kCheck); !Passed(outcome)) return outcome;
   const Limits& limits = device_->limits();
   Seconds limit(std::max(limits.call_s, limits.call_factor * shape_.reference_us * 1e-6));
   if (number == 0) limit = std::max(limit, LoadLimit());  // the first call may compile
   double elapsed = 0;
-  if (Outcome outcome = session_->Round(Stage::kCheck, slot, 1, false, limit, &elapsed); !Passed(outcome))
+  if (Outcome outcome = session_->Round(Stage::kCheck, slot_, 1, false, limit, &elapsed); !Passed(outcome))
     return outcome;
   if (Outcome outcome = session_->EndRounds(Stage::kCheck, nullptr); !Passed(outcome)) return outcome;
-  Result<Comparison> result = judge.Verify(lane_, slot, /*exact=*/true, 0, nullptr);
+  Result<Comparison> result = judge.Verify(lane_, slot_, /*exact=*/true, 0, nullptr);
   if (!result.ok()) return InfrastructureFailure(Stage::kCheck, result.error());
   Compare(*result);
   if (result->passed) return {};
@@ -239,7 +239,7 @@ Outcome Evaluation::DiagnoseMutation(Outcome crash) {
   const std::shared_lock device(device_->lock());
   double elapsed = 0;
   if (Passed(session_->Build(weights_seed_, LoadLimit(), nullptr)) && Passed(session_->BeginRounds(Stage::kCheck))) {
-    Outcome outcome = session_->Round(Stage::kCheck, 0, 1, false, LoadLimit(), &elapsed);
+    Outcome outcome = session_->Round(Stage::kCheck, slot_, 1, false, LoadLimit(), &elapsed);
     if (outcome.kind == FailureKind::kInputMutated) return outcome;
   }
   return crash;

@@ -62,6 +62,7 @@ class Evaluation {
   uint32_t slots_ = 1;
   uint32_t calls_ = 1;
   uint64_t weights_seed_ = 0;
+  uint32_t slot_ = 0;  ///< of the last trial
   bool opened_ = false;
   std::unique_ptr<MemoryBudget::Share> share_;
   WarmCandidate candidate_;

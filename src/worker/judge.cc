@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "base/log.h"
 #include "base/strings.h"
 
 namespace assay {
@@ -50,11 +51,14 @@ Status Judge::EnsureRunning() {
 Result<Message> Judge::Call(json::object request) {
   const std::lock_guard guard(mutex_);
   if (!process_) return Err(ErrorCode::kClosed, "the judge is not running");
+  const TimePoint start = Clock::now();
   Result<Message> reply = process_->Call(request, {}, DeadlineIn(Seconds(limits_.judge_s)));
   if (!reply.ok()) {
     process_->Kill();  // whatever state it is in, it is not one to trust
     return Err(reply.error().code, "the judge failed in '{}': {}", GetString(request, "op"), reply.error().message);
   }
+  LogDebug("judge: {} took {:.2f} ms, {:.2f} ms with the way there and back", GetString(request, "op"),
+           GetDouble(reply->body, "ms"), MillisecondsSince(start));
   if (!GetBool(reply->body, "ok")) {
     const std::string error = GetString(reply->body, "error", "no reason given");
     // A broken CUDA context stays broken for the life of the process.

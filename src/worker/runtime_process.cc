@@ -99,11 +99,6 @@ Result<double> RuntimeProcess::RunRound(uint32_t first, uint32_t calls, bool fre
 
 void RuntimeProcess::EndRounds() { PostWord(control_.page()->go, ControlPage::kStop); }
 
-std::vector<double> RuntimeProcess::InsideMicroseconds(uint32_t calls) const {
-  const double* values = control_.page()->inside_us;
-  return {values, values + std::min(calls, ControlPage::kMaxCalls)};
-}
-
 Result<int> RuntimeProcess::Freeze(TimePoint deadline) {
   Result<int> children = StopTree(process_, /*with_children=*/true, deadline);
   if (!children.ok()) return children.error().code == ErrorCode::kClosed ? Died() : children.error();

@@ -46,9 +46,6 @@ class RuntimeProcess {
   /// Ends the series; the process goes back to its channel (continue it first).
   void EndRounds();
   [[nodiscard]] bool RoundFailed() const { return control_.page()->failed.load() != 0; }
-  /// The process's own clock for the last round: what it claims.
-  [[nodiscard]] std::vector<double> InsideMicroseconds(uint32_t calls) const;
-
   /// Stops it and its children (see StopTree), and lets it run again (children stay stopped).
   Result<int> Freeze(TimePoint deadline);
   void Thaw();

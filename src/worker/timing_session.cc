@@ -16,6 +16,15 @@ Outcome AsInfrastructure(Outcome outcome) {
   return outcome;
 }
 
+/// Gives each counted round what its process claims for it. A claim of another length than the
+/// rounds that were run says nothing.
+void AddInside(std::vector<std::vector<double>>& claims, const std::vector<bool>& kept, std::vector<RoundClock>* rounds) {
+  if (claims.size() != kept.size()) return;
+  size_t next = 0;
+  for (size_t i = 0; i < kept.size(); ++i)
+    if (kept[i]) (*rounds)[next++].inside_us = std::move(claims[i]);
+}
+
 }  // namespace
 
 Seconds TimingSession::RoundLimit() const {
@@ -48,6 +57,8 @@ Outcome TimingSession::Calibrate() {
     return InfrastructureFailure(Stage::kTime, frozen.error());
   std::vector<double> samples;
   for (int i = 0; i < device_->limits().calibration_rounds; ++i) {
+    // As before each timed round, the device has just worked for the judge: it changes contexts.
+    if (Outcome outcome = Judged(device_->judge().Flush(0), nullptr); !Passed(outcome)) return outcome;
     double elapsed = 0;
     if (Outcome outcome = AsInfrastructure(reference_->Round(Stage::kTime, 0, plan_.calls, true, RoundLimit(), &elapsed));
         !Passed(outcome))
@@ -55,6 +66,8 @@ Outcome TimingSession::Calibrate() {
     samples.push_back(elapsed);
   }
   overhead_us_ = Quantile(samples, 0.5);
+  LogDebug("lane {}: bracket of {} calls costs {:.1f} us (p20 {:.1f}, p80 {:.1f})", plan_.lane, plan_.calls,
+           overhead_us_, Quantile(samples, 0.2), Quantile(samples, 0.8));
   return AsInfrastructure(reference_->EndRounds(Stage::kTime, nullptr));
 }
 
@@ -63,7 +76,6 @@ Outcome TimingSession::RunReference(uint32_t first, RoundClock* clock) {
   clock->overhead_us = overhead_us_;
   Outcome outcome = AsInfrastructure(
       reference_->Round(Stage::kTime, first, plan_.calls, true, RoundLimit(), &clock->outside_us));
-  clock->inside_us = reference_->process().InsideMicroseconds(plan_.calls);
   return outcome;
 }
 
@@ -72,7 +84,6 @@ Outcome TimingSession::RunCandidate(uint32_t first, RoundClock* clock) {
   clock->overhead_us = overhead_us_;
   Outcome outcome = candidate_->Round(Stage::kTime, first, plan_.calls, true, RoundLimit(), &clock->outside_us);
   if (!Passed(outcome)) return outcome;
-  clock->inside_us = candidate_->process().InsideMicroseconds(plan_.calls);
   return VerifyOne(first);
 }
 
@@ -115,11 +126,12 @@ Outcome TimingSession::Pair(bool candidate_first, RoundClock* candidate, RoundCl
 bool TimingSession::Enough(const TimingRecord& record, double elapsed_s) const {
   const Limits& limits = device_->limits();
   const int rounds = static_cast<int>(record.candidate.size());
-  if (plan_.interpreted) return rounds >= 3 || elapsed_s > limits.time_budget_s;
+  if (plan_.interpreted) return rounds >= 3 || (rounds >= 1 && elapsed_s > limits.time_budget_s);
   if (rounds >= limits.max_rounds || (rounds >= 3 && elapsed_s > limits.hard_budget_s)) return true;
   if (rounds < limits.min_rounds) return false;
   if (elapsed_s > limits.time_budget_s) return true;
   if (rounds % 4 != 0) return false;  // the bootstrap costs about as much as a round
+  // The inside clocks are read after the last round; the outside ones are enough to know when to stop.
   const Ratio ratio = PairedRatio(Reconcile(record.reference).paid_us, Reconcile(record.candidate).paid_us);
   return ratio.high - ratio.low <= 2 * limits.target_half_width * ratio.value;
 }
@@ -133,6 +145,7 @@ Outcome TimingSession::Run(TimingRecord* record, Correctness* correctness, std::
 
   const TimePoint start = Clock::now();
   int discarded = 0;
+  std::vector<bool> kept;  // of each pair that was run
   const int warm = plan_.interpreted ? 1 : device_->limits().warm_rounds;
   for (int pair = 0; !Enough(*record, MillisecondsSince(start) / 1e3); ++pair) {
     RoundClock candidate;
@@ -147,8 +160,11 @@ Outcome TimingSession::Run(TimingRecord* record, Correctness* correctness, std::
       }
       return outcome;
     }
-    if (pair < warm) continue;
-    if (disturbed_ && ++discarded < device_->limits().max_rounds) continue;
+    LogDebug("lane {}: pair {}: candidate {:.1f} us, reference {:.1f} us{}", plan_.lane, pair, candidate.outside_us,
+             reference.outside_us, disturbed_ ? " (disturbed)" : "");
+    const bool counts = pair >= warm && (!disturbed_ || ++discarded >= device_->limits().max_rounds);
+    kept.push_back(counts);
+    if (!counts) continue;
     record->candidate.push_back(std::move(candidate));
     record->reference.push_back(std::move(reference));
   }
@@ -163,10 +179,13 @@ Outcome TimingSession::Run(TimingRecord* record, Correctness* correctness, std::
     return failure;
   }
   if (candidate_->process().children_seen() > 0) flags->emplace_back("child_processes");
-  bool reused = false;
-  if (Outcome outcome = candidate_->EndRounds(Stage::kTime, &reused); !Passed(outcome)) return outcome;
-  if (reused) flags->emplace_back("output_reused");
-  if (Outcome outcome = AsInfrastructure(reference_->EndRounds(Stage::kTime, nullptr)); !Passed(outcome)) return outcome;
+  CandidateSession::RoundsReport claims;
+  if (Outcome outcome = candidate_->EndRounds(Stage::kTime, &claims); !Passed(outcome)) return outcome;
+  if (claims.reused) flags->emplace_back("output_reused");
+  AddInside(claims.inside_us, kept, &record->candidate);
+  claims = {};
+  if (Outcome outcome = AsInfrastructure(reference_->EndRounds(Stage::kTime, &claims)); !Passed(outcome)) return outcome;
+  AddInside(claims.inside_us, kept, &record->reference);
   record->measured = true;
   return {};
 }

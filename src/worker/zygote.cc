@@ -88,6 +88,8 @@ Status Zygote::Launch() {
   if (options_.cuda) {
     spawn.env.emplace_back("CUDA_VISIBLE_DEVICES", options_.gpu_uuid);
     spawn.env.emplace_back("CUDA_DEVICE_ORDER", "PCI_BUS_ID");
+    // torch.cuda.is_available(), which imports call, would initialise CUDA here and forbid it in forks.
+    spawn.env.emplace_back("PYTORCH_NVML_BASED_CUDA_CHECK", "1");
     spawn.env.emplace_back("TORCH_CUDA_ARCH_LIST",
                            fmt::format("{}.{}", options_.capability / 10, options_.capability % 10));
   } else {

@@ -117,7 +117,8 @@ class Candidate:
             self.next_round = rounds.round
         if rounds.error is not None:
             raise rounds.error
-        return {"reused": rounds.reused}
+        inside = [] if dummies is not None else rounds.inside_us()
+        return {"reused": rounds.reused, "inside_us": inside}
 
     def op_unload(self, _request: dict, _fds: list[int]) -> dict:
         """Forgets the module and unmaps the arena; only the reference lives on after this."""

@@ -21,6 +21,11 @@ from dataclasses import dataclass
 
 import torch
 
+try:
+    from . import fused_compare
+except ImportError:  # no Triton here: the same figures by tensor operations
+    fused_compare = None
+
 CHUNK = 1 << 24  # elements compared at once: 128 MiB in float64
 
 TOLERANCE = {
@@ -70,35 +75,11 @@ def compare(y: torch.Tensor, eager: torch.Tensor, exact: torch.Tensor | None, kn
 
     moments = _moments(exact)
     scale = tol * min(1.0, moments["rms"]) if moments["rms"] > 0 else tol
-    worst, eager_worst, max_abs, max_rel = 0.0, 0.0, 0.0, 0.0
-    square, eager_square = 0.0, 0.0
-    misplaced = 0
-    for a, b in _chunks(y.numel()):
-        cy, ce, cx = y[a:b].double(), eager[a:b].double(), exact[a:b].double()
-        finite = torch.isfinite(cx)
-        # Where float64 is finite but eager overflows, the dtype cannot hold the value: eager rules.
-        overflow = finite & ~torch.isfinite(ce)
-        same = torch.where(overflow | ~finite, _same_special(cy, torch.where(overflow, ce, cx)), torch.isfinite(cy))
-        misplaced += int((~same).sum())
-        usable = finite & same & ~overflow
-        zero = torch.zeros((), dtype=torch.float64, device=y.device)
-        error = torch.where(usable, (cy - cx).abs(), zero)
-        eager_error = torch.where(usable, (ce - cx).abs(), zero)
-        allowance = scale + tol * torch.where(finite, cx.abs(), zero)
-        figures = torch.stack(
-            [
-                (error / allowance).max(),
-                (eager_error / allowance).max(),
-                error.max(),
-                torch.where(usable & (cx != 0), error / cx.abs(), zero).max(),
-                error.square().sum(),
-                eager_error.square().sum(),
-            ]
-        ).tolist()
-        worst, eager_worst = max(worst, figures[0]), max(eager_worst, figures[1])
-        max_abs, max_rel = max(max_abs, figures[2]), max(max_rel, figures[3])
-        square, eager_square = square + figures[4], eager_square + figures[5]
-
+    if _fusable(y):
+        figures = fused_compare.errors(y, eager.contiguous(), exact.contiguous(), scale, tol)
+    else:
+        figures = _errors(y, eager, exact, scale, tol)
+    worst, eager_worst, max_abs, max_rel, square, eager_square, misplaced = figures
     spread = moments["spread"] if moments["spread"] > 0 else moments["norm"]
     if measured:
         known.worst = max(known.worst, eager_worst)
@@ -126,6 +107,33 @@ def _compare_exact(y: torch.Tensor, reference: torch.Tensor) -> dict:
     return _describe(bad, y, reference, shape, float(difference.max()), float(relative.max()))
 
 
+def _fusable(tensor: torch.Tensor) -> bool:
+    return fused_compare is not None and tensor.is_cuda and tensor.dtype.itemsize >= 2 and tensor.is_contiguous()
+
+
+def _errors(y, eager, exact, scale: float, tol: float) -> list[float]:
+    """[max r(y), max r(e), max abs, max rel, sum of squared errors, the same of eager, misplaced]."""
+    highest, sums = [0.0] * 4, [0.0] * 3
+    for a, b in _chunks(y.numel()):
+        cy, ce, cx = y[a:b].double(), eager[a:b].double(), exact[a:b].double()
+        finite = torch.isfinite(cx)
+        # Where float64 is finite but eager overflows, the dtype cannot hold the value: eager rules.
+        overflow = finite & ~torch.isfinite(ce)
+        same = torch.where(overflow | ~finite, _same_special(cy, torch.where(overflow, ce, cx)), torch.isfinite(cy))
+        usable = finite & same & ~overflow
+        zero = torch.zeros((), dtype=torch.float64, device=y.device)
+        error = torch.where(usable, (cy - cx).abs(), zero)
+        eager_error = torch.where(usable, (ce - cx).abs(), zero)
+        allowance = scale + tol * torch.where(finite, cx.abs(), zero)
+        relative = torch.where(usable & (cx != 0), error / cx.abs(), zero)
+        part = [(error / allowance).max(), (eager_error / allowance).max(), error.max(), relative.max()]
+        part += [error.square().sum(), eager_error.square().sum(), (~same).sum().double()]
+        values = torch.stack(part).tolist()
+        highest = [max(a, b) for a, b in zip(highest, values[:4])]
+        sums = [a + b for a, b in zip(sums, values[4:])]
+    return highest + sums
+
+
 def _chunks(count: int):
     return ((a, min(a + CHUNK, count)) for a in range(0, count, CHUNK))
 
@@ -136,22 +144,22 @@ def _same_special(value: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
 
 def _moments(exact: torch.Tensor) -> dict:
     """rms and norms over the finite elements: of x, and of x about its mean."""
-    count, total, square = 0, 0.0, 0.0
-    for a, b in _chunks(exact.numel()):
-        part = exact[a:b].double()
-        finite = torch.isfinite(part)
-        part = torch.where(finite, part, torch.zeros_like(part))
-        figures = torch.stack([finite.sum().double(), part.sum(), part.square().sum()]).tolist()
-        count, total, square = count + figures[0], total + figures[1], square + figures[2]
+    count, total, square = 0.0, 0.0, 0.0
+    if _fusable(exact):
+        count, total, square = fused_compare.moments(exact)
+    else:
+        for a, b in _chunks(exact.numel()):
+            part = exact[a:b].double()
+            finite = torch.isfinite(part)
+            part = torch.where(finite, part, torch.zeros_like(part))
+            figures = torch.stack([finite.sum().double(), part.sum(), part.square().sum()]).tolist()
+            count, total, square = (old + new for old, new in zip((count, total, square), figures))
     if count == 0:
         return {"rms": 0.0, "norm": 0.0, "spread": 0.0}
-    mean = total / count
-    centred = 0.0
-    for a, b in _chunks(exact.numel()):
-        part = exact[a:b].double()
-        part = torch.where(torch.isfinite(part), part - mean, torch.zeros_like(part))
-        centred += float(part.square().sum())
-    return {"rms": math.sqrt(square / count), "norm": math.sqrt(square), "spread": math.sqrt(centred)}
+    # Below 1e-7 of the norm the difference is rounding: such an output is a constant.
+    centred = square - total * total / count
+    spread = math.sqrt(centred) if centred > 1e-14 * square else 0.0
+    return {"rms": math.sqrt(square / count), "norm": math.sqrt(square), "spread": spread}
 
 
 def _mismatches(y, eager, exact, scale: float, tol: float, limit: float) -> torch.Tensor:

@@ -36,10 +36,7 @@ def load(path: str) -> None:
         "assay_control_wait_go": (ctypes.c_int, [pointer, ctypes.c_uint32, ctypes.c_double]),
         "assay_control_calls": (ctypes.c_uint32, [pointer]),
         "assay_control_first_slot": (ctypes.c_uint32, [pointer]),
-        "assay_control_done": (
-            None,
-            [pointer, ctypes.c_uint32, ctypes.POINTER(ctypes.c_double), ctypes.c_uint32, ctypes.c_int],
-        ),
+        "assay_control_done": (None, [pointer, ctypes.c_uint32, ctypes.c_int]),
         "assay_host_segment_create": (pointer, [ctypes.c_size_t, ctypes.c_int, ctypes.POINTER(ctypes.c_int)]),
         "assay_host_segment_map": (pointer, [ctypes.c_int, ctypes.c_size_t, ctypes.c_int]),
         "assay_host_segment_unmap": (None, [pointer, ctypes.c_size_t]),
@@ -81,7 +78,6 @@ class Control:
         self._page = _library.assay_control_map(fd)
         if not self._page:
             raise NativeError(last_error())
-        self._inside = (ctypes.c_double * 1024)()
 
     def wait_go(self, number: int, seconds: float) -> bool:
         """True when round ``number`` began, False when there are no more. Releases the GIL."""
@@ -96,10 +92,8 @@ class Control:
     def first_slot(self) -> int:
         return _library.assay_control_first_slot(self._page)
 
-    def done(self, number: int, inside_us: list[float], failed: bool) -> None:
-        count = min(len(inside_us), len(self._inside))
-        self._inside[:count] = inside_us[:count]
-        _library.assay_control_done(self._page, number, self._inside, count, int(failed))
+    def done(self, number: int, failed: bool) -> None:
+        _library.assay_control_done(self._page, number, int(failed))
 
 
 def host_create(size: int, sealed: bool) -> tuple[int, int]:

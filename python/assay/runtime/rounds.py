@@ -90,47 +90,104 @@ class Rounds:
         self.round = first_round
         self.reused = False  # the module returns one buffer again and again: take each result at once
         self.error: BaseException | None = None
+        self.clocks: list = []  # of each round: what reads this process's own clock, once all is over
 
     def serve(self, model, dummies: list | None = None) -> None:
         """Runs rounds until told to stop; an exception in the module ends the loop, in ``error``.
 
         With ``dummies`` (results made beforehand) no call is made: the round then costs exactly
         what the loop itself costs, which is how the worker calibrates its bracket."""
+        run = self._one if dummies is None else self._none
         with torch.no_grad():
-            while self.control.wait_go(self.round, GO_TIMEOUT_S):
+            while True:
+                marks = Marks(self.device, len(self.slots.args))
+                if not self.control.wait_go(self.round, GO_TIMEOUT_S):
+                    break
                 calls, first = self.control.calls(), self.control.first_slot()
                 try:
-                    inside = self._one(model, first, calls, dummies)
+                    late_checks = run(model, first, calls, marks, dummies)
+                    failed = False
                 except BaseException as error:  # SystemExit and KeyboardInterrupt are the module's too
-                    self.error = error
-                    self.control.done(self.round, [], True)
-                    self.round += 1
-                    return
-                self.control.done(self.round, inside, False)
+                    self.error, failed = error, True
+                self.control.done(self.round, failed)
                 self.round += 1
+                if failed:
+                    return
+                self.clocks.append(marks)
+                try:
+                    late_checks()
+                except Refused as error:
+                    self.error = error
             self.round += 1
 
-    def _one(self, model, first: int, calls: int, dummies: list | None) -> list[float]:
+    def inside_us(self) -> list[list[float]]:
+        """This process's own clock for each call of each round, in microseconds."""
+        return [marks.read() for marks in self.clocks]
+
+    def _none(self, _model, first: int, calls: int, _marks, dummies: list):
+        self._take([tree.flatten(value)[1] for value in dummies[:calls]], first)
+        self._synchronize()
+        return lambda: None
+
+    def _one(self, model, first: int, calls: int, marks, _dummies):
+        """K calls, all results taken, the device idle. Returns checks that may wait until after
+        *done*: they guard nothing (the judge reads the bytes), they only explain."""
         args = self.slots.args[first : first + calls]
         if self.slots.private_inputs or self.slots.report_mutation:
             args = [copied(values) for values in args]
-        if dummies is not None:
-            for index in range(calls):
-                self._take(dummies[index], first + index)
-            self._synchronize()
-            return []
-        if not self.reused:
-            results, inside = self._run_all(model, args)
-            self.reused = calls > 1 and shares_memory(results)
         if self.reused:
-            inside = self._run_taking_each(model, args, first)
+            results = self._run_taking_each(model, args, first, marks)
         else:
-            for index, value in enumerate(results):
-                self._take(value, first + index)
+            results = []
+            marks.mark()
+            for values in args:
+                results.append(self._call(model, values))
+                marks.mark()
+            if calls == 1 or any(type(value) is not torch.Tensor for value in results):
+                self._take([check_output(value, self.slots) for value in results], first)
+            else:
+                self._take([[value] for value in results], first)
+            if calls > 1 and shares_memory(results):
+                self.reused = True
+                results = self._run_taking_each(model, args, first, marks)
         self._synchronize()
         if self.slots.report_mutation:
             self._look_for_mutation(args, first)
-        return inside() if callable(inside) else inside
+
+        def late_checks() -> None:
+            for value in results:
+                check_output(value, self.slots)
+
+        return late_checks
+
+    def _run_taking_each(self, model, args: list, first: int, marks) -> list:
+        """Each result is taken before the next call, outside the marks of the call."""
+        marks.pairs()
+        value = None
+        for index, values in enumerate(args):
+            marks.mark()
+            value = self._call(model, values)
+            marks.mark()
+            self._take([check_output(value, self.slots)], first + index)
+        return [value]
+
+    def _call(self, model, values):
+        if self.slots.stochastic:
+            torch.manual_seed(0)  # a reference that draws random numbers in forward draws the same ones
+        return model(*values)
+
+    def _take(self, results: list[list[torch.Tensor]], first: int) -> None:
+        places = [place for slot in self.slots.results[first : first + len(results)] for place in slot]
+        tensors = [tensor for value in results for tensor in value]
+        if self.device == "cpu" or len(places) == 1:
+            for place, tensor in zip(places, tensors):
+                place.copy_(tensor)
+        elif places:
+            torch._foreach_copy_(places, tensors)
+
+    def _synchronize(self) -> None:
+        if self.device != "cpu":
+            torch.cuda.synchronize()
 
     def _look_for_mutation(self, args: list, first: int) -> None:
         for index, values in enumerate(args):
@@ -143,53 +200,34 @@ class Rounds:
                         f"forward() writes input tensor {number}; the reference leaves its inputs unchanged",
                     )
 
-    def _run_all(self, model, args: list):
-        """All calls in a row, one clock mark between two calls; results are kept, then taken."""
-        results = []
+
+class Marks:
+    """Clock readings of one round: device events, or the host's clock on the CPU. Events are made
+    before the round begins and read after all rounds have ended; a round pays only for recording."""
+
+    def __init__(self, device: str, calls: int):
+        self.device = device
+        self.events = [] if device == "cpu" else [torch.cuda.Event(enable_timing=True) for _ in range(2 * calls)]
+        self.pairs()
+
+    def pairs(self) -> None:
+        """Starts anew; from now on marks come in pairs around each call instead of between calls."""
+        self.paired = hasattr(self, "count")
+        self.count = 0
+        self.times: list[int] = []
+
+    def mark(self) -> None:
         if self.device == "cpu":
-            marks = [time.perf_counter_ns()]
-            for values in args:
-                results.append(self._call(model, values))
-                marks.append(time.perf_counter_ns())
-            return results, [(b - a) / 1e3 for a, b in zip(marks, marks[1:])]
-        events = [torch.cuda.Event(enable_timing=True) for _ in range(len(args) + 1)]
-        events[0].record()
-        for values, event in zip(args, events[1:]):
-            results.append(self._call(model, values))
-            event.record()
-        return results, lambda: [a.elapsed_time(b) * 1e3 for a, b in zip(events, events[1:])]
+            self.times.append(time.perf_counter_ns())
+        else:
+            self.events[self.count].record()
+        self.count += 1
 
-    def _run_taking_each(self, model, args: list, first: int):
-        """Each result is taken before the next call, outside the module's own clock marks."""
-        marks = []
-        for index, values in enumerate(args):
-            if self.device == "cpu":
-                begin = time.perf_counter_ns()
-                value = self._call(model, values)
-                marks.append((time.perf_counter_ns() - begin) / 1e3)
-            else:
-                begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-                begin.record()
-                value = self._call(model, values)
-                end.record()
-                marks.append((begin, end))
-            self._take(value, first + index)
+    def read(self) -> list[float]:
+        step = 2 if self.paired else 1
         if self.device == "cpu":
-            return marks
-        return lambda: [begin.elapsed_time(end) * 1e3 for begin, end in marks]
-
-    def _call(self, model, values):
-        if self.slots.stochastic:
-            torch.manual_seed(0)  # a reference that draws random numbers in forward draws the same ones
-        return model(*values)
-
-    def _take(self, value, slot: int) -> None:
-        for place, tensor in zip(self.slots.results[slot], check_output(value, self.slots)):
-            place.copy_(tensor)
-
-    def _synchronize(self) -> None:
-        if self.device != "cpu":
-            torch.cuda.synchronize()
+            return [(self.times[i + 1] - self.times[i]) / 1e3 for i in range(0, self.count - 1, step)]
+        return [self.events[i].elapsed_time(self.events[i + 1]) * 1e3 for i in range(0, self.count - 1, step)]
 
 
 def shares_memory(results: list) -> bool:
