@@ -53,9 +53,11 @@ LintReport Invalid(std::string rule, int line, std::string reason) {
 }
 
 void AddSyntaxFinding(const ParseTree& tree, Findings* findings) {
-  if (tree.timed_out()) {
-    findings->Add("S1.syntax", 0,
-                  "the text could not be parsed in reasonable time; check brackets and quotes");
+  if (tree.unparsed()) {
+    findings->Add(
+        "S1.unparsed", 0,
+        "too long or too damaged to be read in reasonable time, so nothing else was checked; "
+        "shorten it");
     return;
   }
   const int line = tree.first_error() != kNoNode ? tree.Line(tree.first_error()) : 0;
@@ -124,7 +126,7 @@ LintReport Lint(std::string_view source, const LintOptions& options) {
   const Module module = MakeModule(tree, names, resolver, kernels, options);
 
   Findings findings;
-  report.has_syntax_error = tree.has_error();
+  report.has_syntax_error = tree.has_error() && !tree.unparsed();
   report.uses_triton = !kernels.functions.empty();
   report.uses_extension = !kernels.extensions.empty();
   if (tree.has_error()) AddSyntaxFinding(tree, &findings);

@@ -197,6 +197,13 @@ TEST(LintTest, SyntaxErrorIsOnlyAFlag) {
   EXPECT_NO_RULE(report, "S2.no_kernel");
 }
 
+TEST(LintTest, TextBeyondTheParserIsSaidToBeUnchecked) {
+  const LintReport report = Lint(std::string(100000, '['));
+  EXPECT_RULE(report, "S1.unparsed", 0);
+  EXPECT_FALSE(report.has_syntax_error);
+  EXPECT_FALSE(report.invalid());
+}
+
 // S2: kernels.
 
 TEST(LintTest, NoKernel) {

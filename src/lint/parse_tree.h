@@ -143,8 +143,9 @@ class ParseTree {
   /// The first node that the parser could not place or had to invent; kNoNode without an error
   /// position.
   [[nodiscard]] NodeId first_error() const { return first_error_; }
+  /// Whether the tree may lack parts of the text.
   [[nodiscard]] bool has_error() const { return has_error_; }
-  [[nodiscard]] bool timed_out() const { return timed_out_; }
+  [[nodiscard]] bool unparsed() const { return unparsed_; }
 
  private:
   std::string_view source_;
@@ -152,7 +153,7 @@ class ParseTree {
   std::vector<uint32_t> line_starts_;
   NodeId first_error_ = kNoNode;
   bool has_error_ = false;
-  bool timed_out_ = false;
+  bool unparsed_ = false;
 };
 
 }  // namespace assay::lint
