@@ -19,6 +19,7 @@ int main(int argc, char** argv) {
   int exit_code = assay::kExitOk;
   assay::AddEval(&app, &exit_code);
   assay::AddTasks(&app, &exit_code);
+  assay::AddDoctor(&app, &exit_code);
   assay::AddVersion(&app, &exit_code);
   try {
     app.parse(argc, argv);
