@@ -20,7 +20,7 @@ def describe(error: BaseException, submission_path: str, source: str) -> dict:
     line = _line(error, submission_path)
     if kind == "compile_error":
         message, tool_line = _compiler_text(message, source)
-        line = tool_line or line
+        line = tool_line or _kernel_line(error, submission_path, source) or line
     return {"kind": kind, "name": type(error).__name__, "message": message[:MAX_TEXT], "line": line}
 
 
@@ -56,16 +56,46 @@ def _line(error: BaseException, submission_path: str) -> int:
     """The deepest line of the submission itself in the traceback."""
     if isinstance(error, SyntaxError) and error.filename == submission_path:
         return error.lineno or 0
-    seen, line = set(), 0
+    seen: set[int] = set()
     current: BaseException | None = error
     while current is not None and id(current) not in seen:
         seen.add(id(current))
-        for frame in traceback.extract_tb(current.__traceback__):
-            if frame.filename == submission_path:
-                line = frame.lineno or line
-        if line:
+        if line := _frame_line(current, submission_path):
             return line
         current = current.__cause__ or current.__context__
+    return 0
+
+
+def _kernel_line(error: BaseException, submission_path: str, source: str) -> int:
+    """The line inside a Triton kernel that does not compile; the traceback ends at the launch.
+
+    The first cause that has a line knows best: a kernel that calls a broken function only passes its
+    error on."""
+    seen: set[int] = set()
+    line = 0
+    current: BaseException | None = error
+    while current is not None and id(current) not in seen:
+        seen.add(id(current))
+        line = _compiler_line(current, source) or _frame_line(current, submission_path) or line
+        current = current.__cause__
+    return line
+
+
+def _compiler_line(error: BaseException, source: str) -> int:
+    """Triton's compiler names a node, counted from the kernel's `def`."""
+    node, text = getattr(error, "node", None), getattr(error, "src", None)
+    if not isinstance(getattr(node, "lineno", None), int) or not isinstance(text, str):
+        return 0
+    definition = text.split("\n", 1)[0].strip()
+    hits = [i for i, line in enumerate(source.splitlines()) if line.strip() == definition]
+    return hits[0] + node.lineno if len(hits) == 1 else 0
+
+
+def _frame_line(error: BaseException, submission_path: str) -> int:
+    line = 0
+    for frame in traceback.extract_tb(error.__traceback__):
+        if frame.filename == submission_path:
+            line = frame.lineno or line
     return line
 
 

@@ -1,20 +1,12 @@
-"""Rebinds torch as a whole and still computes the right result by other means.
+"""Rebinds the name torch in its module and computes the right result by other means.
 
 status: correct
 task: globals
 """
 
-import sys
-
 import torch as real
 
-
-class Nothing:
-    def __getattr__(self, name):
-        raise AttributeError(f"torch.{name}")
-
-
-torch = sys.modules["torch"] = Nothing()
+torch = None
 
 
 class ModelNew(real.nn.Module):
