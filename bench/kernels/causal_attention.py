@@ -22,8 +22,7 @@ def attention_kernel(
     top = tl.full((BM,), -float("inf"), tl.float32)
     weight = tl.zeros((BM,), tl.float32)
     total = tl.zeros((BM, D), tl.float32)
-    end = LENGTH if BM >= LENGTH else min((block + 1) * BM, LENGTH)
-    for start in range(0, end, BN):
+    for start in range(0, LENGTH if BM >= LENGTH else min((block + 1) * BM, LENGTH), BN):
         n = start + tl.arange(0, BN)
         k = tl.load(k_ptr + head + n[None, :] * D + d[:, None], mask=n[None, :] < LENGTH, other=0.0)
         scores = tl.dot(q, k, input_precision="tf32x3")
