@@ -15,6 +15,7 @@ verdict is right:
     run: timed                      which engine judges it, see RUNS (default: checks)
     destructive: yes                an honest submission is judged after it and must be correct
     not_faster_than: costly_timed   if correct and timed, its speedup is no better than that one's
+    known: why                      the engine gets it wrong so far; strict, so that a mended one shows
     outside: finds                  a probe: outside the sandbox its look() finds something
 
 The line that an error must name is marked with `# <- the line`.

@@ -270,3 +270,14 @@ def test_a_submission_in_a_loop_dies_with_the_program(engine):
     while (left := [p.pid for p in family if p.alive()]) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not left
+
+
+@pytest.mark.xfail(strict=True, reason="judge and reference are killed at the end, so nobody removes their folders")
+def test_a_run_leaves_no_files_behind(run_assay, tmp_path):
+    """Neither task sources nor build folders stay in TMPDIR when all went well."""
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    done = run_assay("eval", "--device", DEVICE, "--task", Path(__file__).parent / "tasks/relu.py", "--no-time",
+                     submissions()["torch_relu"].path, env={**os.environ, "TMPDIR": str(temporary)})
+    assert done.returncode == 0, done.stderr
+    assert not list(temporary.rglob("*"))

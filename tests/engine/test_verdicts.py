@@ -7,16 +7,19 @@ from engine_harness import DEVICE, FAULTS, brief, check_header, control_of, subm
 HERE = [s for s in submissions().values() if s.get("device", DEVICE) == DEVICE]
 
 
-def parameters() -> list:
+def parameters(with_known: bool = False) -> list:
+    """Every submission for this device; `with_known`: those with a known defect must fail."""
     found = []
     for submission in HERE:
         reason = submission.why_not_here()
         marks = [pytest.mark.skip(reason=reason)] if reason else []
+        if with_known and (known := submission.get("known")):
+            marks.append(pytest.mark.xfail(strict=True, reason=known))
         found.append(pytest.param(submission, id=f"{submission.path.parent.name}/{submission.name}", marks=marks))
     return found
 
 
-@pytest.mark.parametrize("submission", parameters())
+@pytest.mark.parametrize("submission", parameters(with_known=True))
 def test_verdict(submission, batches):
     verdicts = batches.verdicts(submission.run)
     verdict = verdicts[submission.name]

@@ -30,8 +30,9 @@ def lie():
     while True:
         FUTEX(202, ctypes.c_void_p(PAGE), 0, seen, None, None, 0)  # sleeps until go changes
         seen = GO.value
-        DONE.value = seen
-        FUTEX(202, ctypes.c_void_p(PAGE + 64), 1, 64, None, None, 0)
+        if 0 < seen < 0xFFFFFFFF:  # neither a reset nor the end
+            DONE.value = seen
+            FUTEX(202, ctypes.c_void_p(PAGE + 64), 1, 64, None, None, 0)  # wakes whoever waits for done
 
 
 class ModelNew(torch.nn.Module):

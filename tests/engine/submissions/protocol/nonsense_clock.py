@@ -1,4 +1,4 @@
-"""Writes NaN, infinities and negative times over its own clock's readings.
+"""Claims times that are negative, endless, text and lists.
 
 status: correct
 task: costly
@@ -7,20 +7,14 @@ not_faster_than: costly_timed
 destructive: yes
 """
 
-import ctypes
 import sys
 
 import torch
 
-for name, module in list(sys.modules.items()):
-    if name == "assay.runtime.native":
-        honest = module.Control.done
-
-        def done(self, number, inside_us, failed, honest=honest):
-            values = [float("nan"), -1e300, float("-inf"), float("inf")]
-            honest(self, number, [values[(number + i) % 4] for i in range(len(inside_us))], failed)
-
-        module.Control.done = done
+NONSENSE = [-1e300, 1e308, 0, "fast", None, [[]], 2**70, {"median": 0}]
+rounds = sys.modules["assay.runtime.rounds"]
+honest = rounds.Marks.read
+rounds.Marks.read = lambda marks: (NONSENSE * 200)[: len(honest(marks)) * 3]
 
 
 class ModelNew(torch.nn.Module):
