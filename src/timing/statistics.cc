@@ -20,7 +20,7 @@ constexpr double kClockStepUs = 1e-3;
 
 // Where the inside and outside clocks of an honest round may differ: a part per round (go and done
 // cross two processes), a part per call (recording events, caches) and a part in proportion.
-constexpr double kRoundToleranceUs = 5;
+constexpr double kLeastSlackUs = 5;
 constexpr double kCallToleranceUs = 1;
 constexpr double kRelativeTolerance = 0.05;
 // The most that an inside clock can gain for its owner.
@@ -138,7 +138,8 @@ Ratio PairedRatio(std::span<const double> reference, std::span<const double> can
 
 bool IsValid(const RoundClock& round) {
   return round.calls >= 1 && std::isfinite(round.outside_us) && round.outside_us >= kClockStepUs &&
-         std::isfinite(round.overhead_us) && round.overhead_us >= 0;
+         std::isfinite(round.overhead_us) && round.overhead_us >= 0 &&
+         std::isfinite(round.slack_us) && round.slack_us >= 0;
 }
 
 Reconciled Reconcile(std::span<const RoundClock> rounds) {
@@ -161,7 +162,7 @@ Reconciled Reconcile(std::span<const RoundClock> rounds) {
     }
     insides.push_back(*inside);
     const double tolerance =
-        kCallToleranceUs + kRelativeTolerance * outside + kRoundToleranceUs / round.calls;
+        kCallToleranceUs + kRelativeTolerance * outside + round.slack_us / round.calls;
     const bool close = std::abs(*inside - outside) <= tolerance;
     if (close) ++within;
     if (!close && *inside < outside) ++result.overruled;
@@ -172,6 +173,19 @@ Reconciled Reconcile(std::span<const RoundClock> rounds) {
   if (!outsides.empty()) result.outside_us = Quantile(outsides, 0.5);
   result.agree = within > 0 && within >= kAgreeingShare * static_cast<double>(rounds.size());
   return result;
+}
+
+Bracket LearnBracket(std::span<const RoundClock> trusted) {
+  std::vector<double> costs;
+  for (const RoundClock& round : trusted) {
+    const std::optional<double> inside = InsideMean(round);
+    if (inside) costs.push_back(std::max(0.0, round.outside_us - *inside * round.calls));
+  }
+  Bracket bracket;
+  if (costs.empty()) return bracket;
+  bracket.overhead_us = Quantile(costs, 0.5);
+  bracket.slack_us = std::max(kLeastSlackUs, Quantile(costs, 0.9) - bracket.overhead_us);
+  return bracket;
 }
 
 }  // namespace assay

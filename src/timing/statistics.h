@@ -38,12 +38,13 @@ Ratio PairedRatio(std::span<const double> reference, std::span<const double> can
 struct RoundClock {
   int calls = 0;
   double outside_us = 0;          ///< worker's clock, go to done
-  double overhead_us = 0;         ///< the same bracket with a module that does nothing (calibrated)
+  double overhead_us = 0;         ///< what the bracket costs beside the calls
   std::vector<double> inside_us;  ///< candidate's own clock per call (device events); untrusted
+  double slack_us = 5;            ///< how far the bracket's cost scatters from round to round
 };
 
 /// True when the worker's own figures make sense: calls >= 1, outside at least the nanosecond that
-/// the clock resolves, overhead at least 0, both finite.
+/// the clock resolves, overhead and slack at least 0, all finite.
 /// Says nothing about inside_us, which may hold anything.
 bool IsValid(const RoundClock& round);
 
@@ -62,7 +63,7 @@ struct Reconciled {
 /// it, and whatever the inside clock says, never less than 95 % of the outside figure:
 ///
 ///     outside_i = max(outside - overhead, 5 % of outside) / calls
-///     tolerance = 1 us + 5 % of outside_i + 5 us / calls
+///     tolerance = 1 us + 5 % of outside_i + slack / calls
 ///     paid_i    = max(inside_i, 95 % of outside_i)  if |inside_i - outside_i| <= tolerance
 ///                 max(inside_i, outside_i)          otherwise
 ///                 outside_i                         if the inside clock is not usable
@@ -72,5 +73,13 @@ struct Reconciled {
 /// when the calibrated overhead is as long as the round.
 /// Every round must be valid (IsValid); no rounds give an empty result.
 Reconciled Reconcile(std::span<const RoundClock> rounds);
+
+/// What the bracket of a round costs beside its calls, learned from rounds of a process that is
+/// trusted: there the inside clock is true, so the rest of the bracket is overhead.
+struct Bracket {
+  double overhead_us = 0;  ///< median over rounds of outside - sum of inside, at least 0
+  double slack_us = 5;     ///< its 90th percentile less its median, at least 5
+};
+Bracket LearnBracket(std::span<const RoundClock> trusted);
 
 }  // namespace assay

@@ -369,5 +369,29 @@ TEST(Reconcile, IsScaleFreeApartFromTheAbsoluteTolerances) {
   }
 }
 
+TEST(LearnBracket, IsWhatTheTrustedClockLeavesOver) {
+  std::vector<RoundClock> rounds;
+  for (int i = 0; i < 11; ++i) rounds.push_back(Round(10, 500 + 100 + 10 * i, 0, 50));
+  const Bracket bracket = LearnBracket(rounds);
+  EXPECT_DOUBLE_EQ(bracket.overhead_us, 150);
+  EXPECT_DOUBLE_EQ(bracket.slack_us, 40);
+}
+
+TEST(LearnBracket, NothingTrustedTeachesNothing) {
+  EXPECT_EQ(LearnBracket({}).overhead_us, 0);
+  const RoundClock mute = {.calls = 1, .outside_us = 100, .overhead_us = 0, .inside_us = {}};
+  EXPECT_EQ(LearnBracket({&mute, 1}).overhead_us, 0);
+  const RoundClock longer = Round(10, 100, 0, 50);
+  EXPECT_EQ(LearnBracket({&longer, 1}).overhead_us, 0);
+}
+
+TEST(Reconcile, SlackWidensTheToleranceOfARound) {
+  RoundClock round = Round(10, 10 * 50, 0, 45);
+  EXPECT_EQ(Reconcile({&round, 1}).overruled, 1);
+  round.slack_us = 50;
+  EXPECT_EQ(Reconcile({&round, 1}).overruled, 0);
+  EXPECT_THAT(Reconcile({&round, 1}).paid_us, ElementsAre(0.95 * 50));
+}
+
 }  // namespace
 }  // namespace assay

@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "base/log.h"
 #include "base/strings.h"
 
 namespace assay {
@@ -96,6 +97,7 @@ Outcome CandidateSession::Await(Stage stage, Seconds limit, json::object* reply)
     if (message->body.contains("ok") && !GetBool(message->body, "ok"))
       return ReadFailure(GetObject(message->body, "error"), stage);
     *reply = std::move(message->body);
+    LogDebug("{}: {} took {:.2f} ms", process_->process().pid(), ToString(stage), GetDouble(*reply, "ms"));
     return {};
   }
 }
@@ -129,10 +131,10 @@ Outcome CandidateSession::Build(uint64_t seed, Seconds limit, std::string* weigh
   return outcome;
 }
 
-Outcome CandidateSession::BeginRounds(Stage stage, uint32_t calibrate) {
+Outcome CandidateSession::BeginRounds(Stage stage) {
   process_->ResetRounds();
   json::object reply;
-  return Ask({{"op", "rounds"}, {"calibrate", calibrate}}, {}, stage, Seconds(device_->limits().build_s), &reply);
+  return Ask({{"op", "rounds"}}, {}, stage, Seconds(device_->limits().build_s), &reply);
 }
 
 Outcome CandidateSession::Round(Stage stage, uint32_t first, uint32_t calls, bool freeze, Seconds limit,
@@ -140,6 +142,7 @@ Outcome CandidateSession::Round(Stage stage, uint32_t first, uint32_t calls, boo
   Result<double> elapsed = process_->RunRound(first, calls, freeze, DeadlineIn(limit));
   if (!elapsed.ok()) return FromError(elapsed.error(), stage, limit);
   *outside_us = *elapsed;
+  LogDebug("{}: a round of {} calls took {:.1f} us", process_->process().pid(), calls, *elapsed);
   if (!process_->RoundFailed()) return {};
   if (freeze) process_->Thaw();
   json::object reply;

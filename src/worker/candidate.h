@@ -34,8 +34,8 @@ class CandidateSession {
   /// A fresh instance from `seed`; `weights` says how it got the reference's parameters.
   Outcome Build(uint64_t seed, Seconds limit, std::string* weights);
 
-  /// Enters the loop of rounds; `calibrate` > 0: rounds of that many calls in which none is made.
-  Outcome BeginRounds(Stage stage, uint32_t calibrate = 0);
+  /// Enters the loop of rounds.
+  Outcome BeginRounds(Stage stage);
   /// One round; see RuntimeProcess::RunRound.
   Outcome Round(Stage stage, uint32_t first, uint32_t calls, bool freeze, Seconds limit, double* outside_us);
   /// What the process says of its rounds when it leaves the loop.

@@ -50,30 +50,8 @@ Outcome TimingSession::Judged(const Result<Quietness>& quiet, int* busy) {
   return {};
 }
 
-Outcome TimingSession::Calibrate() {
-  if (Outcome outcome = AsInfrastructure(reference_->BeginRounds(Stage::kTime, plan_.calls)); !Passed(outcome))
-    return outcome;
-  if (Result<int> frozen = reference_->process().Freeze(DeadlineIn(Seconds(device_->limits().stop_s))); !frozen.ok())
-    return InfrastructureFailure(Stage::kTime, frozen.error());
-  std::vector<double> samples;
-  for (int i = 0; i < device_->limits().calibration_rounds; ++i) {
-    // As before each timed round, the device has just worked for the judge: it changes contexts.
-    if (Outcome outcome = Judged(device_->judge().Flush(0), nullptr); !Passed(outcome)) return outcome;
-    double elapsed = 0;
-    if (Outcome outcome = AsInfrastructure(reference_->Round(Stage::kTime, 0, plan_.calls, true, RoundLimit(), &elapsed));
-        !Passed(outcome))
-      return outcome;
-    samples.push_back(elapsed);
-  }
-  overhead_us_ = Quantile(samples, 0.5);
-  LogDebug("lane {}: bracket of {} calls costs {:.1f} us (p20 {:.1f}, p80 {:.1f})", plan_.lane, plan_.calls,
-           overhead_us_, Quantile(samples, 0.2), Quantile(samples, 0.8));
-  return AsInfrastructure(reference_->EndRounds(Stage::kTime, nullptr));
-}
-
 Outcome TimingSession::RunReference(uint32_t first, RoundClock* clock) {
   clock->calls = static_cast<int>(plan_.calls);
-  clock->overhead_us = overhead_us_;
   Outcome outcome = AsInfrastructure(
       reference_->Round(Stage::kTime, first, plan_.calls, true, RoundLimit(), &clock->outside_us));
   return outcome;
@@ -81,7 +59,6 @@ Outcome TimingSession::RunReference(uint32_t first, RoundClock* clock) {
 
 Outcome TimingSession::RunCandidate(uint32_t first, RoundClock* clock) {
   clock->calls = static_cast<int>(plan_.calls);
-  clock->overhead_us = overhead_us_;
   Outcome outcome = candidate_->Round(Stage::kTime, first, plan_.calls, true, RoundLimit(), &clock->outside_us);
   if (!Passed(outcome)) return outcome;
   return VerifyOne(first);
@@ -139,7 +116,6 @@ bool TimingSession::Enough(const TimingRecord& record, double elapsed_s) const {
 Outcome TimingSession::Run(TimingRecord* record, Correctness* correctness, std::vector<std::string>* flags) {
   record->meaningful = !plan_.interpreted;
   record->method = device_->cuda() ? "rounds/device-events" : "rounds/host-clock";
-  if (Outcome outcome = Calibrate(); !Passed(outcome)) return outcome;
   if (Outcome outcome = AsInfrastructure(Enter(reference_)); !Passed(outcome)) return outcome;
   if (Outcome outcome = Enter(candidate_); !Passed(outcome)) return outcome;
 
@@ -186,6 +162,15 @@ Outcome TimingSession::Run(TimingRecord* record, Correctness* correctness, std::
   claims = {};
   if (Outcome outcome = AsInfrastructure(reference_->EndRounds(Stage::kTime, &claims)); !Passed(outcome)) return outcome;
   AddInside(claims.inside_us, kept, &record->reference);
+  // The reference's process is trusted, and both brackets cost the same.
+  const Bracket bracket = LearnBracket(record->reference);
+  LogDebug("lane {}: the bracket of {} calls costs {:.1f} us, slack {:.1f} us", plan_.lane, plan_.calls,
+           bracket.overhead_us, bracket.slack_us);
+  for (std::vector<RoundClock>* rounds : {&record->candidate, &record->reference})
+    for (RoundClock& round : *rounds) {
+      round.overhead_us = bracket.overhead_us;
+      round.slack_us = bracket.slack_us;
+    }
   record->measured = true;
   return {};
 }

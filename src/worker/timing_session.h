@@ -33,7 +33,6 @@ class TimingSession {
   Outcome Run(TimingRecord* record, Correctness* correctness, std::vector<std::string>* flags);
 
  private:
-  Outcome Calibrate();
   Outcome Pair(bool candidate_first, RoundClock* candidate, RoundClock* reference);
   Outcome RunCandidate(uint32_t first, RoundClock* clock);
   Outcome RunReference(uint32_t first, RoundClock* clock);
@@ -49,7 +48,6 @@ class TimingSession {
   CandidateSession* const reference_;
   SeedSource* const seeds_;
   const Plan plan_;
-  double overhead_us_ = 0;
   int verified_ = 0;
   int candidate_busy_ = 0;  ///< times the device was not quiet right after the candidate's round
   int reference_busy_ = 0;  ///< ... after the reference's: others' work, not the candidate's

@@ -97,28 +97,21 @@ class Candidate:
         state = [tree.view(self.inputs.memory, place) for place in plan["state_places"]]
         return {"weights": modules.load_state(self.model, plan["state_names"], state)}
 
-    def op_rounds(self, request: dict, _fds: list[int]) -> dict:
-        """Serves rounds until the worker ends them; with ``calibrate`` no call is made in them."""
-        dummies = None
-        if request.get("calibrate"):
-            dummies = [
-                tree.unflatten(self.slots.output_tree, [r.clone() for r in results], self.device)
-                for results in self.slots.results[: request["calibrate"]]
-            ]
+    def op_rounds(self, _request: dict, _fds: list[int]) -> dict:
+        """Serves rounds until the worker ends them."""
         rounds = Rounds(self.device, self.control, self.slots, self.next_round)
         self.channel.send({"event": "rounds"})
         gc_was_on = gc.isenabled()
         gc.disable()  # a collection inside a timed round would be charged to the submission
         try:
-            rounds.serve(self.model, dummies)
+            rounds.serve(self.model)
         finally:
             if gc_was_on:
                 gc.enable()
             self.next_round = rounds.round
         if rounds.error is not None:
             raise rounds.error
-        inside = [] if dummies is not None else rounds.inside_us()
-        return {"reused": rounds.reused, "inside_us": inside}
+        return {"reused": rounds.reused, "inside_us": rounds.inside_us()}
 
     def op_unload(self, _request: dict, _fds: list[int]) -> dict:
         """Forgets the module and unmaps the arena; only the reference lives on after this."""

@@ -8,6 +8,7 @@ the worker turns its measurements into a verdict.
 import collections
 import copy
 import gc
+import math
 import os
 import time
 
@@ -20,6 +21,8 @@ from .rounds import copied
 
 EXACT_BUDGET_S = 0.25  # a float64 reference slower than this runs in one trial only
 MAX_TASKS = 64  # modules kept loaded
+SHORT_LOOK_NS = 100_000
+SHORT_DELAY_US = 150.0
 POISON = 0xFF  # every byte of the outputs before a round: NaN in each float type, -1 in integers
 
 
@@ -51,12 +54,15 @@ class Task:
         before = [t.clone(memory_format=torch.preserve_format) for t in tensors]
         first = self.run(self.model, inputs, torch_seed=11)
         self.private_inputs = any(not _same_bits(a, b) for a, b in zip(before, tensors))
-        begin = time.perf_counter()
-        fresh = tree.unflatten(self.input_tree, [t.clone(memory_format=torch.preserve_format) for t in before], self.device)
-        self.synchronize()
-        begin = time.perf_counter()
-        second = self.run(self.model, fresh, torch_seed=12)
-        self.reference_us = (time.perf_counter() - begin) * 1e6
+        self.reference_us = math.inf
+        for _ in range(3):
+            fresh = tree.unflatten(
+                self.input_tree, [t.clone(memory_format=torch.preserve_format) for t in before], self.device
+            )
+            self.synchronize()
+            begin = time.perf_counter()
+            second = self.run(self.model, fresh, torch_seed=12)
+            self.reference_us = min(self.reference_us, (time.perf_counter() - begin) * 1e6)
         self.output_tree, outputs = tree.flatten(first)
         self.output_places, self.output_bytes = tree.layout(outputs, 0, keep_strides=False)
         self.output_dtypes = [t.dtype for t in outputs]
@@ -246,7 +252,20 @@ class Judge:
             torch.cuda.init()
             self.l2_bytes = torch.cuda.get_device_properties(0).L2_cache_size
             self.flush_buffer = torch.empty(2 * self.l2_bytes // 4, dtype=torch.int32, device="cuda")
-            native.gpu_watch_quiet(10_000)
+            self._warm()
+
+    def _warm(self) -> None:
+        """Loads the kernels that nearly every task needs; each costs milliseconds the first time."""
+        native.gpu_watch_quiet(10_000)
+        for dtype in (torch.float32, torch.float16, torch.bfloat16, torch.float64):
+            x = torch.randn(256, 256, dtype=dtype, device="cuda")
+            y = torch.rand(256, 256, dtype=dtype, device="cuda")
+            ((x @ y).relu().softmax(1).sum() + x.mean()).item()
+            x.clone().copy_(y.double())
+        torch.randint(0, 9, (64,), device="cuda")
+        if compare.fused_compare is not None:
+            compare.fused_compare.warm()
+        self._flush()
 
     def serve(self) -> None:
         while True:
@@ -343,8 +362,15 @@ class Judge:
         return {"free": free, "total": total}
 
     def _quiet(self, nanoseconds: int) -> dict:
+        """A short look first: it starts within 0.1 ms on an idle GPU, and after at least one change
+        of context (0.2 ms) on a busy one. Only a late start needs the long, certain watch."""
         if self.device == "cpu" or nanoseconds == 0:
             return {"gap_us": 0.0, "delay_us": 0.0}
+        look = self._watch(SHORT_LOOK_NS)
+        return look if look["delay_us"] < SHORT_DELAY_US and look["gap_us"] < 20 else self._watch(nanoseconds)
+
+    @staticmethod
+    def _watch(nanoseconds: int) -> dict:
         begin = time.perf_counter()
         gap, span = native.gpu_watch_quiet(nanoseconds)
         return {"gap_us": gap, "delay_us": (time.perf_counter() - begin) * 1e6 - span}

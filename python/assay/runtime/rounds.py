@@ -92,12 +92,8 @@ class Rounds:
         self.error: BaseException | None = None
         self.clocks: list = []  # of each round: what reads this process's own clock, once all is over
 
-    def serve(self, model, dummies: list | None = None) -> None:
-        """Runs rounds until told to stop; an exception in the module ends the loop, in ``error``.
-
-        With ``dummies`` (results made beforehand) no call is made: the round then costs exactly
-        what the loop itself costs, which is how the worker calibrates its bracket."""
-        run = self._one if dummies is None else self._none
+    def serve(self, model) -> None:
+        """Runs rounds until told to stop; an exception in the module ends the loop, in ``error``."""
         with torch.no_grad():
             while True:
                 marks = Marks(self.device, len(self.slots.args))
@@ -105,7 +101,7 @@ class Rounds:
                     break
                 calls, first = self.control.calls(), self.control.first_slot()
                 try:
-                    late_checks = run(model, first, calls, marks, dummies)
+                    late_checks = self._one(model, first, calls, marks)
                     failed = False
                 except BaseException as error:  # SystemExit and KeyboardInterrupt are the module's too
                     self.error, failed = error, True
@@ -124,12 +120,7 @@ class Rounds:
         """This process's own clock for each call of each round, in microseconds."""
         return [marks.read() for marks in self.clocks]
 
-    def _none(self, _model, first: int, calls: int, _marks, dummies: list):
-        self._take([tree.flatten(value)[1] for value in dummies[:calls]], first)
-        self._synchronize()
-        return lambda: None
-
-    def _one(self, model, first: int, calls: int, marks, _dummies):
+    def _one(self, model, first: int, calls: int, marks):
         """K calls, all results taken, the device idle. Returns checks that may wait until after
         *done*: they guard nothing (the judge reads the bytes), they only explain."""
         args = self.slots.args[first : first + calls]
