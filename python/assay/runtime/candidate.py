@@ -111,7 +111,7 @@ class Candidate:
             self.next_round = rounds.round
         if rounds.error is not None:
             raise rounds.error
-        return {"reused": rounds.reused, "inside_us": rounds.inside_us()}
+        return {"reused": rounds.reused or rounds.reused_once, "inside_us": rounds.inside_us()}
 
     def op_unload(self, _request: dict, _fds: list[int]) -> dict:
         """Forgets the module and unmaps the arena; only the reference lives on after this."""

@@ -11,6 +11,7 @@ import torch
 from . import tree
 
 GO_TIMEOUT_S = 600.0  # the worker's own deadlines are far shorter; this only ends an orphan
+KEPT_BYTES = 1 << 30  # results larger than this are not kept to look for reuse
 
 
 class Slots:
@@ -89,6 +90,8 @@ class Rounds:
         self.slots = slots
         self.round = first_round
         self.reused = False  # the module returns one buffer again and again: take each result at once
+        self.kept: list = []
+        self.reused_once = False
         self.error: BaseException | None = None
         self.clocks: list = []  # of each round: what reads this process's own clock, once all is over
 
@@ -141,6 +144,8 @@ class Rounds:
             if calls > 1 and shares_memory(results):
                 self.reused = True
                 results = self._run_taking_each(model, args, first, marks)
+            elif calls == 1:
+                self._look_for_reuse(results)
         self._synchronize()
         if self.slots.report_mutation:
             self._look_for_mutation(args, first)
@@ -150,6 +155,13 @@ class Rounds:
                 check_output(value, self.slots)
 
         return late_checks
+
+    def _look_for_reuse(self, results: list) -> None:
+        """With one call a round nothing is overwritten before it is taken; it is only noted."""
+        if sum(place.nbytes for place in self.slots.results[0]) > KEPT_BYTES:
+            return
+        self.reused_once = self.reused_once or shares_memory([self.kept, results])
+        self.kept = results  # alive until the next result, so that only reuse gives the same memory
 
     def _run_taking_each(self, model, args: list, first: int, marks) -> list:
         """Each result is taken before the next call, outside the marks of the call."""
