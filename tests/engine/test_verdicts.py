@@ -29,9 +29,9 @@ def test_verdict(submission, batches):
         yardstick = verdicts[other]
         assert yardstick["correct"] and yardstick["timing"]["speedup"], brief(yardstick)
         if verdict["correct"] and verdict["timing"]["speedup"]:
-            # The machine may be busy: a clock that can be lied to would give factors, not a half.
-            honest = yardstick["timing"]["speedup"]["value"]
-            assert verdict["timing"]["speedup"]["value"] <= 1.5 * honest, brief(verdict) + brief(yardstick)
+            # A clock that can be lied to gives factors; a busy machine gives wide intervals.
+            honest, paid = yardstick["timing"]["speedup"], verdict["timing"]["speedup"]
+            assert paid["low"] <= 1.5 * honest["high"], brief(verdict) + brief(yardstick)
 
     if submission.destructive:
         control = verdicts[control_of(submission)]

@@ -17,7 +17,8 @@ FOLDERS = os.environ.get("PROBE_FOLDERS", "/work /tmp /var/tmp /dev/shm /run /ho
 def look():
     found = []
     for top in FOLDERS:
-        for folder, _, files in os.walk(top):
+        for folder, folders, files in os.walk(top):
+            folders[:] = [name for name in folders if not os.path.ismount(os.path.join(folder, name))]
             if folder.startswith(MINE):
                 continue
             for name in files:
