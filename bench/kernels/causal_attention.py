@@ -10,7 +10,8 @@ import triton.language as tl
 
 @triton.jit
 def attention_kernel(
-    q_ptr, k_ptr, v_ptr, y_ptr, scale, LENGTH: tl.constexpr, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr
+    q_ptr, k_ptr, v_ptr, y_ptr, scale, LENGTH: tl.constexpr, D: tl.constexpr,
+    BM: tl.constexpr, BN: tl.constexpr,
 ):
     # The blocks with most keys start first, so that the last to end are short.
     block = tl.num_programs(0) - 1 - tl.program_id(0)

@@ -10,7 +10,8 @@ import triton.language as tl
 
 @triton.jit
 def conv_kernel(
-    x_ptr, taps_ptr, bias_ptr, y_ptr, CO, H, W, CI: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
+    x_ptr, taps_ptr, bias_ptr, y_ptr, CO, H, W, CI: tl.constexpr,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
 ):
     m = tl.program_id(0) * BM + tl.arange(0, BM)
     n = tl.program_id(1) * BN + tl.arange(0, BN)

@@ -50,7 +50,8 @@ void Launch(const float* x, const float* y, const float* bias, float* out, int64
   const int64_t bands = (rows + kRows - 1) / kRows;
   const dim3 grid(static_cast<unsigned>((columns + kThreads - 1) / kThreads),
                   static_cast<unsigned>(bands < 65535 ? bands : 65535));
-  BiasAxpy<Vector><<<grid, kThreads, 0, stream>>>(reinterpret_cast<const Vector*>(x), reinterpret_cast<const Vector*>(y),
+  BiasAxpy<Vector><<<grid, kThreads, 0, stream>>>(reinterpret_cast<const Vector*>(x),
+                                                  reinterpret_cast<const Vector*>(y),
                                                   reinterpret_cast<const Vector*>(bias),
                                                   reinterpret_cast<Vector*>(out), rows, columns, alpha);
 }

@@ -10,7 +10,8 @@ import triton.language as tl
 
 @triton.jit
 def linear_gelu_kernel(
-    x_ptr, weight_ptr, bias_ptr, y_ptr, M, N, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr
+    x_ptr, weight_ptr, bias_ptr, y_ptr, M, N, K: tl.constexpr,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr,
 ):
     pid = tl.program_id(0)
     tiles_m = tl.cdiv(M, BM)

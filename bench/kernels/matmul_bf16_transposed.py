@@ -11,7 +11,8 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 @triton.jit
 def matmul_kernel(
-    a_desc, b_desc, c_desc, M, N, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr, WIDE: tl.constexpr
+    a_desc, b_desc, c_desc, M, N, K: tl.constexpr,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr, WIDE: tl.constexpr,
 ):
     # Programs that run together share rows of `a` and of `b` in L2.
     pid = tl.program_id(0)

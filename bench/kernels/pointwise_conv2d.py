@@ -10,7 +10,8 @@ import triton.language as tl
 
 @triton.jit
 def pointwise_kernel(
-    x_ptr, weight_ptr, bias_ptr, y_ptr, CO, pixels, CI: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
+    x_ptr, weight_ptr, bias_ptr, y_ptr, CO, pixels, CI: tl.constexpr,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
 ):
     # Programs of one block of pixels come together: they read the same inputs.
     m = tl.program_id(0) * BM + tl.arange(0, BM)
