@@ -127,7 +127,7 @@ LintReport Lint(std::string_view source, const LintOptions& options) {
 
   Findings findings;
   report.has_syntax_error = tree.has_error() && !tree.unparsed();
-  report.uses_triton = !kernels.functions.empty();
+  report.uses_triton = kernels.triton;
   report.uses_extension = !kernels.extensions.empty();
   if (tree.has_error()) AddSyntaxFinding(tree, &findings);
   CheckModel(module, &findings);

@@ -26,11 +26,12 @@ const LintFinding* Find(const LintReport& report, std::string_view rule) {
   return nullptr;
 }
 
-#define EXPECT_RULE(report, rule, line_number)                                \
-  do {                                                                        \
-    const LintFinding* found = Find(report, rule);                            \
-    ASSERT_NE(found, nullptr) << "no " << (rule) << "\n" << Describe(report); \
-    EXPECT_EQ(found->line, line_number) << Describe(report);                  \
+#define EXPECT_RULE(report, rule, line_number)                                 \
+  do {                                                                         \
+    const LintReport& checked = report; /* keeps a temporary alive */          \
+    const LintFinding* found = Find(checked, rule);                            \
+    ASSERT_NE(found, nullptr) << "no " << (rule) << "\n" << Describe(checked); \
+    EXPECT_EQ(found->line, line_number) << Describe(checked);                  \
   } while (false)
 #define EXPECT_NO_RULE(report, rule) EXPECT_EQ(Find(report, rule), nullptr) << Describe(report)
 
@@ -305,6 +306,33 @@ TEST(LintTest, HonestExtensionHasNothingToSay) {
   const LintReport report = Lint(Extension(kCuda));
   EXPECT_EQ(Describe(report), "");
   EXPECT_TRUE(report.uses_extension);
+  EXPECT_FALSE(report.uses_triton);
+}
+
+TEST(LintTest, FunctionsOfOnesOwnExtensionAreNotTheLibrarys) {
+  const LintReport report = Lint(fmt::format(R"py(import torch
+from torch.utils.cpp_extension import load_inline
+ext = load_inline(name="op", cpp_sources="", cuda_sources=r"""{}""", functions=["relu"])
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return ext.relu(x)
+)py",
+                                             kCuda));
+  EXPECT_EQ(Describe(report), "");
+}
+
+TEST(LintTest, OtherKernelLanguagesAreKernelsButNotTriton) {
+  const LintReport report = Lint(R"(import torch, tilelang
+import tilelang.language as T
+def build(n):
+    @T.prim_func
+    def k(a): pass
+    return tilelang.compile(k)
+class ModelNew(torch.nn.Module):
+    def __init__(self): self.k = build(3)
+    def forward(self, x): return self.k(x)
+)");
+  EXPECT_EQ(Describe(report), "");
   EXPECT_FALSE(report.uses_triton);
 }
 

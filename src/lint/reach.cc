@@ -32,12 +32,14 @@ bool IsKernelMaker(std::string_view path) {
          std::end(kKernelMakers);
 }
 
-/// `triton.jit` of `@triton.jit` and `@triton.jit(do_not_specialize=…)`.
-bool Makes(const ParseTree& tree, const Resolver& resolver, NodeId expression) {
-  if (expression == kNoNode) return false;
+/// `triton.jit` of `@triton.jit` and `@triton.jit(do_not_specialize=…)`; empty for other
+/// decorators.
+std::string_view MakerOf(const ParseTree& tree, const Resolver& resolver, NodeId expression) {
+  if (expression == kNoNode) return {};
   if (tree.kind(expression) == Kind::kCall) expression = tree.FirstChild(expression);
   const Ref& ref = resolver.Resolve(expression);
-  return ref.external() && IsKernelMaker(ref.path);
+  return ref.external() && IsKernelMaker(ref.path) ? std::string_view(ref.path)
+                                                   : std::string_view();
 }
 
 }  // namespace
@@ -50,7 +52,8 @@ bool IsExtensionBuilder(std::string_view path) {
 Kernels FindKernels(const ParseTree& tree, const Names& names, const Resolver& resolver) {
   Kernels kernels;
   std::vector<bool> known(static_cast<size_t>(tree.size()), false);
-  const auto add = [&](NodeId function) {
+  const auto add = [&](NodeId function, std::string_view maker) {
+    kernels.triton |= maker.starts_with("triton.");
     if (known[static_cast<size_t>(function)]) return;
     known[static_cast<size_t>(function)] = true;
     kernels.functions.push_back(function);
@@ -60,9 +63,10 @@ Kernels FindKernels(const ParseTree& tree, const Names& names, const Resolver& r
     if (tree.kind(decorated) != Kind::kDecorated) continue;
     for (NodeId child = tree.FirstChild(decorated); child != kNoNode;
          child = tree.NextSibling(child))
-      if (tree.kind(child) == Kind::kDecorator &&
-          Makes(tree, resolver, tree.Unwrap(tree.LastChild(child))))
-        add(function);
+      if (tree.kind(child) == Kind::kDecorator) {
+        const std::string_view maker = MakerOf(tree, resolver, tree.Unwrap(tree.LastChild(child)));
+        if (!maker.empty()) add(function, maker);
+      }
   }
   for (NodeId node = 0; node < tree.size(); ++node) {
     if (tree.kind(node) != Kind::kCall) continue;
@@ -71,7 +75,7 @@ Kernels FindKernels(const ParseTree& tree, const Names& names, const Resolver& r
     if (IsExtensionBuilder(callee.path)) kernels.extensions.push_back(node);
     if (IsKernelMaker(callee.path)) {
       const Ref& wrapped = resolver.Resolve(resolver.Argument(node, 0));
-      if (wrapped.what == Ref::What::kFunction) add(wrapped.node);
+      if (wrapped.what == Ref::What::kFunction) add(wrapped.node, callee.path);
     }
   }
   kernels.inside.resize(static_cast<size_t>(tree.size()), false);

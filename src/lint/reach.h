@@ -15,6 +15,7 @@ struct Kernels {
   std::vector<NodeId> functions;   ///< definitions that a kernel compiler (triton.jit, …) wraps
   std::vector<NodeId> extensions;  ///< calls that build C++ or CUDA (load_inline, RawKernel, …)
   std::vector<bool> inside;        ///< by node: within one of `functions`
+  bool triton = false;             ///< one of `functions` is Triton's
 
   [[nodiscard]] bool none() const { return functions.empty() && extensions.empty(); }
 };

@@ -54,8 +54,10 @@ std::string OperationOf(const Module& module, NodeId call) {
   const std::string_view name = tree.Text(tree.LastChild(function));
   if (!IsComputeMethod(name)) return {};
   const Ref& object = module.resolver.Resolve(tree.FirstChild(function));
+  // What a builder of extensions returns has functions of the submission's own under any name.
   const bool tensor = object.what == Ref::What::kUnknown ||
-                      (object.what == Ref::What::kProduct && object.path.starts_with("torch."));
+                      (object.what == Ref::What::kProduct && object.path.starts_with("torch.") &&
+                       !IsExtensionBuilder(object.path.substr(0, object.path.find('('))));
   return tensor ? fmt::format("Tensor.{}", name) : std::string();
 }
 
