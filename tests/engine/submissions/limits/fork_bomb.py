@@ -1,7 +1,7 @@
 """Every process forks without an end.
 
-status: runtime_error|timeout
-error: exception BlockingIOError|crash|deadline
+status: runtime_error|timeout|out_of_memory
+error: exception BlockingIOError|crash|deadline|host_memory
 run: deadline
 destructive: yes
 """

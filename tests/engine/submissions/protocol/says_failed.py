@@ -1,7 +1,8 @@
-"""Marks the round as failed on the control page and answers that all is well.
+"""Marks each round as failed on the control page and answers that all is well. Its result is right; it
+may confuse only the engine's conversation with itself.
 
-status: rejected_cheat
-error: integrity control_page
+status: rejected_cheat|timeout|runtime_error|incorrect|correct
+run: deadline
 destructive: yes
 """
 
@@ -21,7 +22,7 @@ def control_page():
     raise RuntimeError("there is no control page")
 
 
-GO, FAILED = 0, 136
+FAILED = 136
 PAGE = control_page()
 
 
