@@ -146,6 +146,7 @@ json::value RoundsJson(const std::vector<RoundClock>& rounds) {
     item["calls"] = round.calls;
     item["outside_us"] = Exact(round.outside_us);
     item["overhead_us"] = Exact(round.overhead_us);
+    item["slack_us"] = Exact(round.slack_us);
     // Of a hostile clock with more samples than calls the number is evidence enough.
     const size_t shown =
         std::min(round.inside_us.size(), static_cast<size_t>(std::max(round.calls, 0)));

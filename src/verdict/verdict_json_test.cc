@@ -67,6 +67,7 @@ TEST(ToJson, GoldenFull) {
     round->calls = 2;
     round->outside_us = 300.123456789;
     round->overhead_us = 20.5;
+    round->slack_us = 7.25;
     round->inside_us = {139.123456789, 140.5};
   }
   records.timing.candidate[0].inside_us = {kNaN, 1, 2};
