@@ -11,7 +11,7 @@ import traceback
 import torch
 
 MAX_TEXT = 16_000
-_TOOL_ERROR = re.compile(r"^(?P<file>[^\s:(]+)[:(](?P<line>\d+)[:)](?:\d+:)?\s*(?P<kind>fatal error|error)\s*:\s*(?P<text>.*)$")
+_TOOL_ERROR = re.compile(r"^(?P<file>[^\s:(]+)[:(](?P<line>\d+)[:)]:?(?:\d+:)?\s*(?P<kind>fatal error|error)\s*:\s*(?P<text>.*)$")
 
 
 def describe(error: BaseException, submission_path: str, source: str) -> dict:
