@@ -184,27 +184,44 @@ def test_the_judge_is_killed_again_and_again(engine):
     assert {v["fault"] for v in verdicts.values()} <= {"none", "infrastructure"}
 
 
+def settled(running: Engine, count: int) -> list[Process]:
+    """The candidates, oldest first, once `count` of them have been the same for a while: the oldest
+    works, the others wait in the pool."""
+    deadline = time.monotonic() + DEADLINE_S
+    before, since = [], time.monotonic()
+    while True:
+        assert running.process.poll() is None and time.monotonic() < deadline, running.stderr.read_text()
+        now = [p.pid for p in running.candidates()]
+        if now != before:
+            before, since = now, time.monotonic()
+        if len(now) == count and time.monotonic() - since > 1:
+            return running.candidates()
+        time.sleep(0.05)
+
+
+# Works long enough for the pool to be full while it does.
+SLEEPER = HONEST.replace("import torch", "import time\n\nimport torch\n\ntime.sleep(4)", 1)
+
+
 def test_waiting_candidates_are_killed(engine):
-    """The youngest are those that wait in the pool. They had not begun: nobody may notice."""
-    running = engine()
+    """They had not begun: nobody may notice."""
+    running = engine(count=3, source=SLEEPER, jobs=1)
     running.wait_for_verdicts(1)
     needs_namespaces(running)
-    running.candidates()[-1].kill()
-    running.finish()
+    for candidate in settled(running, 3)[1:]:
+        candidate.kill()
+    all_right(running.finish(), running.stderr)
 
 
+@pytest.mark.xfail(strict=True, reason="a SIGKILL that only the outside can send is scored as the submission's crash")
 def test_a_working_candidate_is_killed(engine):
-    """From outside: the kernel's memory killer, or an operator. One submission may be hit, and says that
-    it was a signal; all others are right."""
-    running = engine(jobs=1)
+    """Process 1 of a pid namespace cannot be killed from inside it: this was the kernel's memory killer or
+    an operator, an infrastructure fault, and is tried again."""
+    running = engine(count=3, source=SLEEPER, jobs=1)
     running.wait_for_verdicts(1)
     needs_namespaces(running)
-    running.candidates()[0].kill()
-    verdicts = running.finish()
-    hit = [v for v in verdicts.values() if v["status"] != "correct"]
-    assert len(hit) <= 1, running.stderr.read_text()
-    for verdict in hit:
-        assert verdict["error"]["name"] == "SIGKILL" or verdict["status"] == "infra_error", verdict["error"]
+    settled(running, 3)[0].kill()
+    all_right(running.finish(), running.stderr)
 
 
 def test_everything_below_is_killed_at_once(engine):
