@@ -217,11 +217,17 @@ void Names::BindAssignment(NodeId assignment) {
   const NodeId target = tree_.FirstChild(assignment);
   NodeId value = tree_.LastChild(assignment);
   if (target == kNoNode || value == target || tree_.kind(value) == Kind::kType) return;
-  // In `a = b = v` the value of a is v; the inner assignments are nodes of their own.
-  while (tree_.kind(value) == Kind::kAssignment) {
-    const NodeId inner = tree_.LastChild(value);
-    if (inner == kNoNode) break;
-    value = inner;
+  // In `a = b = v` the value of all is v; the inner assignments are visited right after the outer
+  // one.
+  if (tree_.kind(tree_.parent(assignment)) == Kind::kAssignment) {
+    value = chain_value_;
+  } else {
+    while (tree_.kind(value) == Kind::kAssignment) {
+      const NodeId inner = tree_.LastChild(value);
+      if (inner == kNoNode) break;
+      value = inner;
+    }
+    chain_value_ = value;
   }
   BindTarget(target, value, false);
 }

@@ -106,6 +106,7 @@ class Names {
   Table redirects_;  // value: the scope that `global` and `nonlocal` name
   std::unordered_map<NodeId, ScopeId> opened_by_;
   std::unordered_map<std::string_view, std::vector<Binding>> members_;
+  NodeId chain_value_ = kNoNode;  // of the assignment statement that is being visited
   std::vector<NodeId> star_imports_;
   std::vector<NodeId> functions_;
   std::vector<NodeId> classes_;

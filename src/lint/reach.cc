@@ -7,9 +7,17 @@ namespace {
 
 // Decorators and wrappers whose argument becomes a GPU kernel.
 constexpr std::string_view kKernelMakers[] = {
-    "triton.jit",   "triton.runtime.jit", "triton.runtime.jit.jit", "triton.experimental.gluon.jit",
-    "gluon.jit",    "numba.cuda.jit",     "cutlass.cute.kernel",    "cutlass.cute.jit",
-    "tilelang.jit", "helion.kernel",
+    "triton.jit",
+    "triton.runtime.jit",
+    "triton.runtime.jit.jit",
+    "triton.experimental.gluon.jit",
+    "gluon.jit",
+    "numba.cuda.jit",
+    "cutlass.cute.kernel",
+    "cutlass.cute.jit",
+    "tilelang.jit",
+    "tilelang.language.prim_func",
+    "helion.kernel",
 };
 
 // Calls that turn source text into a kernel.
