@@ -22,11 +22,10 @@ def look():
                     found.append(path)
         except OSError:
             pass
-    for folder in ("/root", "/home", os.path.dirname("@HOST_FILE@")):
-        try:
-            found += [os.path.join(folder, name) for name in os.listdir(folder)]
-        except OSError:
-            pass
+    try:
+        found += os.listdir(os.path.dirname("@HOST_FILE@"))
+    except OSError:
+        pass
     return found
 
 

@@ -1,8 +1,8 @@
-"""Marks each round as failed on the control page and answers that all is well. Its result is right; it
-may confuse only the engine's conversation with itself.
+"""Marks a round as failed on the control page, answers that all is well, and is gone three seconds
+later if nobody minded.
 
-status: rejected_cheat|timeout|runtime_error|incorrect|correct
-run: deadline
+status: rejected_cheat|runtime_error
+error: integrity control_page|crash exit
 destructive: yes
 """
 
@@ -28,8 +28,10 @@ PAGE = control_page()
 
 def lie():
     word = ctypes.c_uint32.from_address(PAGE + FAILED)
-    while True:
+    end = time.monotonic() + 3
+    while time.monotonic() < end:
         word.value = 1
+    os._exit(3)
 
 
 class ModelNew(torch.nn.Module):
