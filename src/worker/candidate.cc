@@ -81,13 +81,13 @@ Outcome CandidateSession::FromError(const Error& error, Stage stage, Seconds lim
 }
 
 Outcome CandidateSession::Await(Stage stage, Seconds limit, json::object* reply) {
-  const Seconds paused_before = device_->Paused();
+  const Seconds paused_before = device_->background().Paused();
   TimePoint deadline = DeadlineIn(limit);
   for (;;) {
     Result<Message> message = process_->Receive(deadline);
     if (!message.ok()) {
       // A timing of someone else stopped this process meanwhile: that time is not its own.
-      const TimePoint moved = deadline + std::chrono::duration_cast<Duration>(device_->Paused() - paused_before);
+      const TimePoint moved = deadline + std::chrono::duration_cast<Duration>(device_->background().Paused() - paused_before);
       if (message.error().code == ErrorCode::kTimeout && moved > Clock::now()) {
         deadline = moved;
         continue;
@@ -139,7 +139,14 @@ Outcome CandidateSession::BeginRounds(Stage stage) {
 
 Outcome CandidateSession::Round(Stage stage, uint32_t first, uint32_t calls, bool freeze, Seconds limit,
                                 double* outside_us) {
-  Result<double> elapsed = process_->RunRound(first, calls, freeze, DeadlineIn(limit));
+  const Seconds paused_before = device_->background().Paused();
+  const TimePoint start = process_->StartRound(first, calls, freeze);
+  Result<double> elapsed = process_->AwaitRound(start, freeze, start + std::chrono::duration_cast<Duration>(limit));
+  while (!elapsed.ok() && elapsed.error().code == ErrorCode::kTimeout) {
+    const TimePoint moved = start + std::chrono::duration_cast<Duration>(limit + device_->background().Paused() - paused_before);
+    if (moved <= Clock::now()) break;
+    elapsed = process_->AwaitRound(start, freeze, moved);
+  }
   if (!elapsed.ok()) return FromError(elapsed.error(), stage, limit);
   *outside_us = *elapsed;
   LogDebug("{}: a round of {} calls took {:.1f} us", process_->process().pid(), calls, *elapsed);

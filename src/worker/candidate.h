@@ -36,7 +36,7 @@ class CandidateSession {
 
   /// Enters the loop of rounds.
   Outcome BeginRounds(Stage stage);
-  /// One round; see RuntimeProcess::RunRound.
+  /// One round; see RuntimeProcess::StartRound.
   Outcome Round(Stage stage, uint32_t first, uint32_t calls, bool freeze, Seconds limit, double* outside_us);
   /// What the process says of its rounds when it leaves the loop.
   struct RoundsReport {

@@ -1,7 +1,5 @@
 #include "worker/device.h"
 
-#include <signal.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,7 +10,6 @@
 #include "base/log.h"
 #include "base/resource.h"
 #include "gpu/nvml.h"
-#include "worker/process_tree.h"
 
 namespace assay {
 namespace {
@@ -80,8 +77,8 @@ Result<std::unique_ptr<Device>> Device::Open(const DeviceOptions& options) {
   device->size_ = gpu ? "gpu" : "cpu";
   device->limits_ = options.limits;
   if (device->limits_.memory_bytes == 0) device->limits_.memory_bytes = HalfOfMemory();
-  // A fifth of a card is left to contexts (0.5 GB a process) and to what torch caches.
-  device->memory_bytes_ = gpu ? gpu->memory_total_bytes / 10 * 8 : HalfOfMemory();
+  // A quarter of a card is left to contexts (0.5 GB a process) and to what torch caches.
+  device->memory_bytes_ = gpu ? gpu->memory_total_bytes / 100 * 75 : HalfOfMemory();
   ASSAY_ASSIGN_OR_RETURN(device->drain_, OutputDrain::Start());
 
   ZygoteOptions zygote;
@@ -98,6 +95,7 @@ Result<std::unique_ptr<Device>> Device::Open(const DeviceOptions& options) {
   device->judge_ = std::make_unique<Judge>(device->zygote_.get(), device->limits_);
   ASSAY_RETURN_IF_ERROR(device->judge_->EnsureRunning());
   LogDebug("judge ready after {:.0f} ms", MillisecondsSince(start));
+  device->background_ = std::make_unique<BackgroundSet>(/*with_children=*/!device->cuda_);
   device->memory_watch_ = std::make_unique<MemoryWatch>(device->limits_.memory_bytes);
 
   const json::object& python = device->zygote_->environment();
@@ -110,7 +108,7 @@ Result<std::unique_ptr<Device>> Device::Open(const DeviceOptions& options) {
                           {"python", GetString(python, "python")},
                           {"cuda", GetString(python, "cuda")},
                           {"cpus", std::thread::hardware_concurrency()}};
-  device->pool_ = std::make_unique<CandidatePool>(device->zygote_.get(), &device->lock_,
+  device->pool_ = std::make_unique<CandidatePool>(device->zygote_.get(), &device->lock_, device->background_.get(),
                                                   MakeSandbox(python, device->cuda_), device->limits_);
   return device;
 }
@@ -127,32 +125,6 @@ Status Device::EnsureReference() {
   if (ready.ok()) return {};
   reference_.reset();
   return ready.error();
-}
-
-Device::Background::Background(Device* device, RuntimeProcess* process) : device_(device), process_(process) {
-  const std::lock_guard guard(device_->background_mutex_);
-  device_->background_.insert(process_);
-}
-
-Device::Background::~Background() {
-  const std::lock_guard guard(device_->background_mutex_);
-  device_->background_.erase(process_);
-}
-
-Device::Exclusive::Exclusive(Device* device) : device_(device) {
-  device_->lock_.lock();
-  since_ = Clock::now();
-  // On the CPU even a compiler would disturb; on a GPU it may go on, only what could launch work stops.
-  device_->background_mutex_.lock();
-  for (RuntimeProcess* process : device_->background_)
-    static_cast<void>(StopTree(process->process(), !device_->cuda_, DeadlineIn(Seconds(device_->limits_.stop_s))));
-}
-
-Device::Exclusive::~Exclusive() {
-  for (RuntimeProcess* process : device_->background_) ContinueTree(process->process(), !device_->cuda_);
-  device_->paused_s_ = device_->paused_s_ + Seconds(Clock::now() - since_).count();
-  device_->background_mutex_.unlock();
-  device_->lock_.unlock();
 }
 
 }  // namespace assay

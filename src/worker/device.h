@@ -1,10 +1,9 @@
 #pragma once
 
-#include <atomic>
 #include <memory>
-#include <set>
 #include <string>
 
+#include "worker/background.h"
 #include "worker/device_lock.h"
 #include "worker/judge.h"
 #include "worker/memory_watch.h"
@@ -46,32 +45,17 @@ class Device {
   void DropReference() { reference_.reset(); }
   RuntimeProcess* reference() { return reference_.get(); }
 
-  /// Registers a process that works outside the lock (loading, compiling): timings pause it.
-  /// `Paused` grows by the length of each pause, so that deadlines can be moved.
-  class Background {
-   public:
-    Background(Device* device, RuntimeProcess* process);
-    ~Background();
-    Background(const Background&) = delete;
-    Background& operator=(const Background&) = delete;
-
-   private:
-    Device* const device_;
-    RuntimeProcess* const process_;
-  };
-  [[nodiscard]] Seconds Paused() const { return Seconds(paused_s_.load()); }
+  BackgroundSet& background() { return *background_; }
 
   /// The device for one timing: the lock exclusively, all background processes stopped.
   class Exclusive {
    public:
-    explicit Exclusive(Device* device);
-    ~Exclusive();
-    Exclusive(const Exclusive&) = delete;
-    Exclusive& operator=(const Exclusive&) = delete;
+    explicit Exclusive(Device* device)
+        : lock_(device->lock_), pause_(device->background_.get(), Seconds(device->limits_.stop_s)) {}
 
    private:
-    Device* const device_;
-    TimePoint since_;
+    const std::unique_lock<DeviceLock> lock_;
+    const BackgroundSet::Pause pause_;
   };
 
  private:
@@ -88,9 +72,7 @@ class Device {
   std::unique_ptr<Judge> judge_;
   std::unique_ptr<MemoryWatch> memory_watch_;
   std::unique_ptr<RuntimeProcess> reference_;
-  std::mutex background_mutex_;
-  std::set<RuntimeProcess*> background_;
-  std::atomic<double> paused_s_{0};
+  std::unique_ptr<BackgroundSet> background_;
   std::unique_ptr<CandidatePool> pool_;  // last: its thread uses the members above
 };
 

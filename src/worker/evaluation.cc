@@ -16,10 +16,11 @@ int NextLane() {
   return next++;
 }
 
-/// Device memory one submission takes: three arenas, weights on both sides and in the judge (once
-/// more in float64), and the temporaries of a call and of its comparison in float64.
+/// Device memory one submission takes: three arenas and the results of a round on both sides,
+/// weights there and in the judge (once more in float64), and the temporaries of a call and of its
+/// comparison in float64.
 uint64_t MemoryNeeded(const TaskShape& shape, uint64_t slots) {
-  return slots * (shape.input_bytes + 2 * shape.output_bytes) + 6 * shape.state_bytes +
+  return slots * (shape.input_bytes + 4 * shape.output_bytes) + 6 * shape.state_bytes +
          4 * shape.input_bytes + 8 * shape.output_bytes + (1ull << 30);
 }
 
@@ -64,7 +65,8 @@ bool Evaluation::Do(const char* name, Step step) {
 Records Evaluation::Run() {
   const TimePoint start = Clock::now();
   static_cast<void>(Do("lint", [&] { return LintSource(); }) && Do("prepare", [&] { return Prepare(); }) &&
-                    Do("load", [&] { return LeaseAndLoad(); }) && Do("check", [&] { return Check(); }) &&
+                    Do("lease", [&] { return Lease(); }) &&
+                    Do("load", [&] { return Load(); }) && Do("check", [&] { return Check(); }) &&
                     (!submission_.time || Do("time", [&] { return Time(); })));
   records_.phases_ms.emplace_back("total", MillisecondsSince(start));
   if (candidate_.process) {
@@ -127,12 +129,10 @@ Seconds Evaluation::LoadLimit() const {
   return Seconds(records_.lint.uses_extension ? device_->limits().compile_s : device_->limits().load_s);
 }
 
-Outcome Evaluation::LeaseAndLoad() {
-  const TimePoint start = Clock::now();
+Outcome Evaluation::Lease() {
   Result<WarmCandidate> leased =
       device_->pool().Lease(records_.lint.uses_streams, DeadlineIn(Seconds(device_->limits().warm_s)));
   if (!leased.ok()) return InfrastructureFailure(Stage::kLoad, leased.error());
-  records_.phases_ms.emplace_back("lease", MillisecondsSince(start));
   candidate_ = *std::move(leased);
   const json::object& sandbox = GetObject(candidate_.hello, "sandbox");
   const std::string level = GetString(sandbox, "level", "none");
@@ -143,14 +143,18 @@ Outcome Evaluation::LeaseAndLoad() {
         Stage::kLoad, Err(ErrorCode::kUnavailable, "the sandbox reached level '{}', '{}' is required; `assay doctor` says why",
                           level, ToString(require_sandbox_)));
   if (*reached < SandboxLevel::kIsolated) records_.flags.emplace_back("sandbox_degraded");
+  return {};
+}
 
+Outcome Evaluation::Load() {
+  leased_at_ = Clock::now();
   session_ = std::make_unique<CandidateSession>(device_, candidate_.process.get());
   session_->WatchMemory();
   CandidateSession::LoadOptions options;
   options.source = submission_.source;
   options.class_name = "ModelNew";
   options.limit = LoadLimit();
-  const Device::Background background(device_, candidate_.process.get());
+  const BackgroundSet::Member background(&device_->background(), candidate_.process.get());
   return session_->Load(arena_, arena_.outputs.get(), options);
 }
 
@@ -169,27 +173,20 @@ Outcome Evaluation::Check() {
 }
 
 Outcome Evaluation::Trial(int number) {
-  const std::shared_lock device(device_->lock());
   weights_seed_ = seeds_.Next("weights");
-  Judge& judge = device_->judge();
-  if (Status status = judge.Weights(lane_, weights_seed_); !status.ok())
-    return InfrastructureFailure(Stage::kCheck, status.error());
-  if (Outcome outcome = session_->Build(weights_seed_, LoadLimit(), &records_.correctness.weights); !Passed(outcome))
-    return outcome;
-  records_.compiled = true;
   slot_ = static_cast<uint32_t>(seeds_.Next("slot") % slots_);
-  const std::vector<uint64_t> seeds = seeds_.Next("trial", 1);
-  if (Result<Quietness> filled = judge.Fill(lane_, slot_, seeds, 0); !filled.ok())
-    return InfrastructureFailure(Stage::kCheck, filled.error());
-  if (Outcome outcome = session_->BeginRounds(Stage::kCheck); !Passed(outcome)) return outcome;
-  const Limits& limits = device_->limits();
-  Seconds limit(std::max(limits.call_s, limits.call_factor * shape_.reference_us * 1e-6));
-  if (number == 0) limit = std::max(limit, LoadLimit());  // the first call may compile
-  double elapsed = 0;
-  if (Outcome outcome = session_->Round(Stage::kCheck, slot_, 1, false, limit, &elapsed); !Passed(outcome))
-    return outcome;
-  if (Outcome outcome = session_->EndRounds(Stage::kCheck, nullptr); !Passed(outcome)) return outcome;
-  Result<Comparison> result = judge.Verify(lane_, slot_, /*exact=*/true, 0, nullptr);
+  {
+    const std::shared_lock device(device_->lock());
+    Judge& judge = device_->judge();
+    if (Status status = judge.Weights(lane_, weights_seed_); !status.ok())
+      return InfrastructureFailure(Stage::kCheck, status.error());
+    const std::vector<uint64_t> seeds = seeds_.Next("trial", 1);
+    if (Result<Quietness> filled = judge.Fill(lane_, slot_, seeds, 0); !filled.ok())
+      return InfrastructureFailure(Stage::kCheck, filled.error());
+  }
+  if (Outcome outcome = CallOnce(number == 0); !Passed(outcome)) return outcome;
+  const std::shared_lock device(device_->lock());
+  Result<Comparison> result = device_->judge().Verify(lane_, slot_, /*exact=*/true, 0, nullptr);
   if (!result.ok()) return InfrastructureFailure(Stage::kCheck, result.error());
   Compare(*result);
   if (result->passed) return {};
@@ -199,6 +196,24 @@ Outcome Evaluation::Trial(int number) {
   failure.name = "values";
   failure.message = result->pattern;
   return failure;
+}
+
+/// A fresh instance and one call, outside the lock: it may compile for seconds, and a timing of
+/// another submission stops it meanwhile.
+Outcome Evaluation::CallOnce(bool first) {
+  const BackgroundSet::Member background(&device_->background(), candidate_.process.get());
+  if (Outcome outcome = session_->Build(weights_seed_, LoadLimit(), &records_.correctness.weights); !Passed(outcome))
+    return outcome;
+  records_.compiled = true;
+  if (Outcome outcome = session_->BeginRounds(Stage::kCheck); !Passed(outcome)) return outcome;
+  if (first) records_.phases_ms.emplace_back("lease_to_call", MillisecondsSince(leased_at_));
+  const Limits& limits = device_->limits();
+  Seconds limit(std::max(limits.call_s, limits.call_factor * shape_.reference_us * 1e-6));
+  if (first) limit = std::max(limit, LoadLimit());  // the first call may compile
+  double elapsed = 0;
+  if (Outcome outcome = session_->Round(Stage::kCheck, slot_, 1, false, limit, &elapsed); !Passed(outcome))
+    return outcome;
+  return session_->EndRounds(Stage::kCheck, nullptr);
 }
 
 void Evaluation::Compare(const Comparison& result) {
@@ -233,10 +248,10 @@ Outcome Evaluation::DiagnoseMutation(Outcome crash) {
   options.report_mutation = true;
   options.limit = LoadLimit();
   {
-    const Device::Background background(device_, candidate_.process.get());
+    const BackgroundSet::Member background(&device_->background(), candidate_.process.get());
     if (Outcome outcome = session_->Load(arena_, arena_.outputs.get(), options); !Passed(outcome)) return crash;
   }
-  const std::shared_lock device(device_->lock());
+  const BackgroundSet::Member background(&device_->background(), candidate_.process.get());
   double elapsed = 0;
   if (Passed(session_->Build(weights_seed_, LoadLimit(), nullptr)) && Passed(session_->BeginRounds(Stage::kCheck))) {
     Outcome outcome = session_->Round(Stage::kCheck, slot_, 1, false, LoadLimit(), &elapsed);

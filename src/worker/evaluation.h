@@ -38,9 +38,11 @@ class Evaluation {
  private:
   Outcome LintSource();
   Outcome Prepare();
-  Outcome LeaseAndLoad();
+  Outcome Lease();
+  Outcome Load();
   Outcome Check();
   Outcome Trial(int number);
+  Outcome CallOnce(bool first);
   Outcome Time();
   Outcome DiagnoseMutation(Outcome crash);
   void Compare(const Comparison& result);
@@ -65,6 +67,7 @@ class Evaluation {
   uint32_t slot_ = 0;  ///< of the last trial
   bool opened_ = false;
   std::unique_ptr<MemoryBudget::Share> share_;
+  TimePoint leased_at_;
   WarmCandidate candidate_;
   std::unique_ptr<CandidateSession> session_;
 };

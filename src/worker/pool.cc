@@ -16,8 +16,9 @@ constexpr uint32_t kUids = 60'000;
 
 }  // namespace
 
-CandidatePool::CandidatePool(Zygote* zygote, DeviceLock* lock, SandboxSpec sandbox, const Limits& limits)
-    : zygote_(zygote), lock_(lock), sandbox_(std::move(sandbox)), limits_(limits) {
+CandidatePool::CandidatePool(Zygote* zygote, DeviceLock* lock, BackgroundSet* background, SandboxSpec sandbox,
+                             const Limits& limits)
+    : zygote_(zygote), lock_(lock), background_(background), sandbox_(std::move(sandbox)), limits_(limits) {
   filler_ = std::thread([this] { Fill(); });
 }
 
@@ -37,8 +38,8 @@ int CandidatePool::ready() const {
 
 Result<WarmCandidate> CandidatePool::Lease(bool default_connections, TimePoint deadline) {
   if (default_connections) {
-    const std::shared_lock device(*lock_);
     ASSAY_ASSIGN_OR_RETURN(WarmCandidate candidate, Make(kDefaultConnections));
+    const BackgroundSet::Member member(background_, candidate.process.get());
     ASSAY_ASSIGN_OR_RETURN(candidate.hello, WaitReady(candidate.process.get(), deadline));
     return candidate;
   }
@@ -84,11 +85,15 @@ void CandidatePool::Fill() {
     std::vector<WarmCandidate> batch;
     std::string error;
     {
-      const std::shared_lock device(*lock_);
+      std::deque<BackgroundSet::Member> members;
       for (int i = 0; i < std::min(missing, limits_.warm_at_once) && error.empty(); ++i) {
         Result<WarmCandidate> made = Make(kOneConnection);
-        if (made.ok()) batch.push_back(*std::move(made));
-        else error = made.error().message;
+        if (!made.ok()) {
+          error = made.error().message;
+          break;
+        }
+        members.emplace_back(background_, made->process.get());
+        batch.push_back(*std::move(made));
       }
       for (WarmCandidate& candidate : batch) {
         Result<json::object> hello = WaitReady(candidate.process.get(), DeadlineIn(Seconds(limits_.warm_s)));

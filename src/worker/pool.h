@@ -6,6 +6,7 @@
 #include <mutex>
 #include <thread>
 
+#include "worker/background.h"
 #include "worker/device_lock.h"
 #include "worker/zygote.h"
 
@@ -17,14 +18,13 @@ struct WarmCandidate {
   json::object hello;  ///< its "ready" message: sandbox report, milliseconds
 };
 
-/// Keeps warmed, sandboxed, never used candidates ready. Forking and warming happens in one
-/// background thread, which holds the device's lock shared while contexts are created: never
-/// during a timing. Thread-safe.
+/// Keeps warmed, sandboxed, never used candidates ready. They are forked and warmed by a thread of
+/// its own, as background of the device: a timing stops them meanwhile. Thread-safe.
 ///
 ///     forked --> confined --> warm (ready) --> leased --> used once --> destroyed
 class CandidatePool {
  public:
-  CandidatePool(Zygote* zygote, DeviceLock* lock, SandboxSpec sandbox, const Limits& limits);
+  CandidatePool(Zygote* zygote, DeviceLock* lock, BackgroundSet* background, SandboxSpec sandbox, const Limits& limits);
   ~CandidatePool();
   CandidatePool(const CandidatePool&) = delete;
   CandidatePool& operator=(const CandidatePool&) = delete;
@@ -44,6 +44,7 @@ class CandidatePool {
 
   Zygote* const zygote_;
   DeviceLock* const lock_;
+  BackgroundSet* const background_;
   const SandboxSpec sandbox_;
   const Limits limits_;
   mutable std::mutex mutex_;

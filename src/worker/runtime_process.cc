@@ -5,6 +5,7 @@
 #include <poll.h>
 
 #include <cerrno>
+#include <filesystem>
 
 namespace assay {
 namespace {
@@ -13,6 +14,12 @@ namespace {
 constexpr Seconds kDeathCheck{0.02};
 
 }  // namespace
+
+RuntimeProcess::~RuntimeProcess() {
+  Kill();
+  std::error_code ignored;
+  if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
+}
 
 Result<Message> RuntimeProcess::Call(const json::object& request, std::span<const int> fds, TimePoint deadline) {
   ASSAY_RETURN_IF_ERROR(Send(request, fds, deadline));
@@ -75,14 +82,19 @@ void RuntimeProcess::ResetRounds() {
   ++round_;
 }
 
-Result<double> RuntimeProcess::RunRound(uint32_t first, uint32_t calls, bool freeze, TimePoint deadline) {
+TimePoint RuntimeProcess::StartRound(uint32_t first, uint32_t calls, bool frozen) {
   ControlPage& page = *control_.page();
   page.first_slot.store(first);
   page.calls.store(calls);
   page.failed.store(0);
   const TimePoint start = Clock::now();
   PostWord(page.go, round_);
-  if (freeze) Thaw();
+  if (frozen) Thaw();
+  return start;
+}
+
+Result<double> RuntimeProcess::AwaitRound(TimePoint start, bool freeze, TimePoint deadline) {
+  ControlPage& page = *control_.page();
   for (;;) {
     const TimePoint slice = std::min(deadline, DeadlineIn(kDeathCheck));
     if (WaitWord(page.done, round_, slice)) break;

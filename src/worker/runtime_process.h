@@ -11,7 +11,7 @@
 namespace assay {
 
 /// A process forked from the zygote: judge, reference or candidate. Owned by one thread at a time;
-/// destruction kills and reaps it.
+/// destruction kills and reaps it, and removes its folder on the host if it has one.
 ///
 /// A candidate's replies are claims. Only `kClosed` (it died) and `kTimeout` are facts.
 class RuntimeProcess {
@@ -21,7 +21,12 @@ class RuntimeProcess {
       : process_(std::move(process)), channel_(std::move(channel)), control_(std::move(control)),
         out_(std::move(out)), err_(std::move(err)) {}
 
+  ~RuntimeProcess();
+  RuntimeProcess(const RuntimeProcess&) = delete;
+  RuntimeProcess& operator=(const RuntimeProcess&) = delete;
+
   [[nodiscard]] const ChildProcess& process() const { return process_; }
+  void RemoveAtEnd(std::string folder) { folder_ = std::move(folder); }
   [[nodiscard]] std::string StdoutText() const { return out_->Text(); }
   [[nodiscard]] std::string StderrText() const { return err_->Text(); }
 
@@ -39,10 +44,12 @@ class RuntimeProcess {
 
   /// Begins a series of rounds: the process waits for go. Call after the channel said "rounds".
   void ResetRounds();
-  /// One round of `calls` calls on slots `first`...: sets go, lets the process run, waits for done,
-  /// stops it again if `freeze`. Returns the microseconds between go and done on this clock.
-  /// Before: with `freeze` the process is stopped.
-  Result<double> RunRound(uint32_t first, uint32_t calls, bool freeze, TimePoint deadline);
+  /// Begins a round of `calls` calls on slots `first`...: reads the clock, sets go, lets the process
+  /// run if it is `frozen`. Returns the clock.
+  TimePoint StartRound(uint32_t first, uint32_t calls, bool frozen);
+  /// Waits for done and stops the process again if `freeze`; microseconds since `start`. After
+  /// kTimeout it may be called again.
+  Result<double> AwaitRound(TimePoint start, bool freeze, TimePoint deadline);
   /// Ends the series; the process goes back to its channel (continue it first).
   void EndRounds();
   [[nodiscard]] bool RoundFailed() const { return control_.page()->failed.load() != 0; }
@@ -60,6 +67,7 @@ class RuntimeProcess {
   std::shared_ptr<CapturedOutput> out_;
   std::shared_ptr<CapturedOutput> err_;
   ExitStatus exit_;
+  std::string folder_;
   uint32_t round_ = 0;
   int children_seen_ = 0;
 };

@@ -149,7 +149,10 @@ Result<std::unique_ptr<RuntimeProcess>> Zygote::ForkOnce(const json::object& req
 
 Result<json::object> WaitReady(RuntimeProcess* process, TimePoint deadline) {
   Result<Message> message = process->Receive(deadline);
-  if (message.ok() && GetString(message->body, "event") == "ready") return std::move(message->body);
+  if (message.ok() && GetString(message->body, "event") == "ready") {
+    process->RemoveAtEnd(GetString(message->body, "remove"));
+    return std::move(message->body);
+  }
   return Err(ErrorCode::kUnavailable, "a forked process did not become ready: {}\n{}",
              message.ok() ? "unexpected message" : message.error().message,
              TruncateMiddle(CleanText(Trim(process->StderrText())), 2000));

@@ -37,7 +37,8 @@ def _kind(error: BaseException) -> str:
     module, name = type(error).__module__ or "", type(error).__name__
     if isinstance(error, SyntaxError):
         return "syntax_error"
-    if isinstance(error, torch.OutOfMemoryError) or "CUDA out of memory" in text:
+    # Out of memory, torch's allocator asks NVML who holds it; without NVML it reports that instead.
+    if isinstance(error, torch.OutOfMemoryError) or "CUDA out of memory" in text or "nvmlInit_v2_()" in text:
         return "device_memory"
     if isinstance(error, MemoryError) or "DefaultCPUAllocator: can't allocate" in text:
         return "host_memory"

@@ -420,5 +420,5 @@ def _same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
 def main(channel_fd: int, device: str, folder: str) -> None:
     channel = Channel(channel_fd)
     judge = Judge(channel, device, folder)
-    channel.send({"event": "ready", "l2_bytes": judge.l2_bytes})
+    channel.send({"event": "ready", "l2_bytes": judge.l2_bytes, "remove": folder})
     judge.serve()

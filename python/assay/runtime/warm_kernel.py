@@ -22,4 +22,10 @@ def compile_ahead(capability: int) -> None:
     from triton.compiler import ASTSource
 
     source = ASTSource(fn=_scale, signature={"x_ptr": "*fp32", "n": "i32", "BLOCK": "constexpr"}, constexprs={"BLOCK": 256})
-    triton.compile(source, target=GPUTarget("cuda", capability, 32))
+    kernel = triton.compile(source, target=GPUTarget("cuda", capability, 32))
+    # The driver's helper and the launcher are C modules that Triton builds with the C compiler, a
+    # quarter of a second each: built once, here, and found in the copied cache by every child.
+    from triton.backends.nvidia.driver import CudaLauncher, CudaUtils
+
+    CudaUtils()
+    CudaLauncher(kernel.src, kernel.metadata)

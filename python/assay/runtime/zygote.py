@@ -7,7 +7,6 @@ and no submission, holds no secret, and stays single-threaded so that forking it
                        `--fork--> judge | reference | candidate, adopted by the worker
 """
 
-import atexit
 import gc
 import importlib.metadata
 import json
@@ -15,6 +14,7 @@ import os
 import shutil
 import signal
 import sys
+import tempfile
 import traceback
 
 from . import native
@@ -58,7 +58,10 @@ def _prepare(config: dict) -> dict:
         if config["capability"]:
             from . import warm_kernel
 
+            os.environ["TRITON_CACHE_DIR"] = tempfile.mkdtemp(prefix="assay-triton-")
             warm_kernel.compile_ahead(config["capability"])
+            config["triton_seed"] = _files_below(os.environ["TRITON_CACHE_DIR"])
+            shutil.rmtree(os.environ.pop("TRITON_CACHE_DIR"), ignore_errors=True)
     except ImportError:
         pass
     torch.set_num_threads(config["threads"])
@@ -124,7 +127,6 @@ def _stem(config: dict, request: dict, fds: list[int], report_fd: int) -> int:
         except BaseException:
             traceback.print_exc()
         finally:
-            atexit._run_exitfuncs()
             os._exit(status)
     os.write(report_fd, json.dumps({"pid": pid}).encode())
     return 0
@@ -138,8 +140,6 @@ def _run(config: dict, request: dict, fds: list[int], report: dict) -> None:
         os.dup2(source, target)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     os.environ.update(request["env"])
-    import tempfile
-
     import torch
 
     if request.get("sandbox"):
@@ -150,10 +150,14 @@ def _run(config: dict, request: dict, fds: list[int], report: dict) -> None:
         os.setsid()
         _close_all_but({0, 1, 2, channel_fd, control_fd})
         work_dir = tempfile.mkdtemp(prefix="assay-")
-        atexit.register(shutil.rmtree, work_dir, ignore_errors=True)
     for name, folder in (("TMPDIR", "tmp"), ("TORCH_EXTENSIONS_DIR", "extensions"), ("TRITON_CACHE_DIR", "triton")):
         os.environ[name] = os.path.join(work_dir, folder)
         os.makedirs(os.environ[name], exist_ok=True)
+    for path, content in config.get("triton_seed", {}).items():
+        target = os.path.join(os.environ["TRITON_CACHE_DIR"], path)
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        with open(target, "wb") as file:
+            file.write(content)
 
     tempfile.tempdir = None  # chosen again from TMPDIR
     torch.set_num_threads(config["threads"])
@@ -164,7 +168,20 @@ def _run(config: dict, request: dict, fds: list[int], report: dict) -> None:
     else:
         from . import candidate
 
-        candidate.main(channel_fd, control_fd, config["device"], work_dir, {"sandbox": report})
+        # A folder of the host (there is no private root) is the worker's to remove.
+        remove = "" if report.get("private_root") else work_dir
+        candidate.main(channel_fd, control_fd, config["device"], work_dir, {"sandbox": report, "remove": remove})
+
+
+def _files_below(folder: str) -> dict[str, bytes]:
+    """What a child's own Triton cache starts with; held in memory, for the sandbox hides the folder."""
+    found = {}
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            path = os.path.join(parent, name)
+            with open(path, "rb") as file:
+                found[os.path.relpath(path, folder)] = file.read()
+    return found
 
 
 def _close_all_but(kept: set[int]) -> None:
