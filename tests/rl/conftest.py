@@ -35,9 +35,18 @@ if not _compiled():
 collect_ignore_glob = [] if _compiled() else ["test_*.py"]
 
 
+def pytest_terminal_summary(terminalreporter):
+    if collect_ignore_glob:
+        terminalreporter.write_line(
+            "tests/rl: NOT RUN, assay.rl is not built for this Python "
+            "(cmake -DASSAY_PYTHON=... with nanobind installed there)",
+            yellow=True,
+        )
+
+
 def pytest_report_header():
     if collect_ignore_glob:
-        return "tests/rl: NOT RUN, assay.rl is not built for this Python (see python/assay/rl)"
+        return None
     import assay.rl
 
     return f"assay.rl from {pathlib.Path(assay.rl.__file__).parent}"

@@ -24,8 +24,8 @@ def require(package: str, module: str, tested: str) -> ModuleType:
         )
     try:
         return importlib.import_module(module)
-    except ImportError as error:
+    except Exception as error:  # engines raise all sorts of things on import
         raise ImportError(
-            f"{package} {found} has no usable {module} ({error}); this adapter was tested with "
+            f"{package} {found} has no usable {module} ({type(error).__name__}: {error}); this adapter was tested with "
             f"{package} {tested}"
         ) from error

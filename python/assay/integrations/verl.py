@@ -52,7 +52,8 @@ def rollout_correction(
 ) -> dict[str, Any]:
     """algorithm.rollout_correction for verl's own implementation. It sees rows, not trajectories: with
     one row per turn, "sequence" and "geometric" then judge a turn; on packed conversations they judge
-    the trajectory. It has no token veto: use correct_mismatch below (ValueError here)."""
+    the trajectory. It has no token veto: use correct_mismatch below (ValueError here). `lower` must be
+    positive."""
     if veto is not None:
         raise ValueError("verl has no token veto any more; call correct_mismatch on the batch instead")
     if level is not None and level not in _LEVELS:
@@ -63,7 +64,8 @@ def rollout_correction(
     if importance is not None:
         config["rollout_is_threshold"] = importance_upper
     if level is not None:
-        config["rollout_rs_threshold"] = f"{lower!r}_{upper!r}"
+        # verl's k1 is -log rho, so it bounds 1 / rho.
+        config["rollout_rs_threshold"] = f"{1 / upper!r}_{1 / lower!r}"
     return config
 
 
