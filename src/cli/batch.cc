@@ -31,16 +31,19 @@ Result<std::set<std::string>> FinishedIds(const std::string& path) {
     if (Trim(line).empty()) continue;
     Result<json::object> object = ParseJsonObject(line);
     // An infrastructure fault is no verdict: it is tried again.
-    if (object.ok() && GetString(*object, "status") != "infra_error") ids.insert(GetString(*object, "id"));
+    if (object.ok() && GetString(*object, "status") != "infra_error")
+      ids.insert(GetString(*object, "id"));
   }
   return ids;
 }
 
-Result<Submission> ReadLine(std::string_view line, const BatchOptions& options, TaskRegistry* registry) {
+Result<Submission> ReadLine(std::string_view line, const BatchOptions& options,
+                            TaskRegistry* registry) {
   ASSAY_ASSIGN_OR_RETURN(const json::object object, ParseJsonObject(line));
   Submission submission;
   submission.time = options.time;
-  ASSAY_ASSIGN_OR_RETURN(submission.task, FindTask(registry, GetString(object, "task", options.default_task)));
+  ASSAY_ASSIGN_OR_RETURN(submission.task,
+                         FindTask(registry, GetString(object, "task", options.default_task)));
   if (object.contains("source")) {
     submission.source = GetString(object, "source");
   } else if (object.contains("path")) {
@@ -65,13 +68,17 @@ Result<std::vector<Submission>> ReadBatch(const BatchOptions& options, TaskRegis
     if (Trim(line).empty()) continue;
     Result<Submission> submission = ReadLine(line, options, registry);
     if (!submission.ok())
-      return Err(ErrorCode::kInvalid, "{}:{}: {}", options.input, number, submission.error().message);
+      return Err(ErrorCode::kInvalid, "{}:{}: {}", options.input, number,
+                 submission.error().message);
     if (!seen.insert(submission->id).second) {
       if (GetString(*ParseJsonObject(line), "id").empty()) continue;  // the same question twice
-      return Err(ErrorCode::kInvalid, "{}:{}: the id '{}' occurs twice", options.input, number, submission->id);
+      return Err(ErrorCode::kInvalid, "{}:{}: the id '{}' occurs twice", options.input, number,
+                 submission->id);
     }
-    if (finished.contains(submission->id)) ++*skipped;
-    else submissions.push_back(*std::move(submission));
+    if (finished.contains(submission->id))
+      ++*skipped;
+    else
+      submissions.push_back(*std::move(submission));
   }
   return submissions;
 }
@@ -79,7 +86,8 @@ Result<std::vector<Submission>> ReadBatch(const BatchOptions& options, TaskRegis
 /// Verdicts out, a line each, and a progress line on the terminal.
 class Sink {
  public:
-  Sink(int fd, size_t total, bool show_progress) : fd_(fd), total_(total), show_progress_(show_progress) {}
+  Sink(int fd, size_t total, bool show_progress)
+      : fd_(fd), total_(total), show_progress_(show_progress) {}
 
   void Put(const Verdict& verdict, bool full) {
     const std::string line = json::serialize(ToJson(verdict, full)) + "\n";
@@ -89,7 +97,8 @@ class Sink {
       const ssize_t n = ::write(fd_, left.data(), left.size());
       if (n < 0 && errno == EINTR) continue;
       if (n < 0) {
-        if (!failed_) fmt::print(stderr, "\nassay: {}\n", ErrnoError("cannot write a verdict", errno).message);
+        if (!failed_)
+          fmt::print(stderr, "\nassay: {}\n", ErrnoError("cannot write a verdict", errno).message);
         failed_ = true;
         return;
       }
@@ -107,7 +116,8 @@ class Sink {
   }
   [[nodiscard]] std::string Totals() const {
     std::string text;
-    for (const auto& [status, count] : by_status_) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, status);
+    for (const auto& [status, count] : by_status_)
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, status);
     return text;
   }
 
@@ -118,7 +128,8 @@ class Sink {
     const double left = elapsed / static_cast<double>(done_) * static_cast<double>(total_ - done_);
     const size_t width = 24 * done_ / total_;
     fmt::print(stderr, "\r\x1b[K[{}{}] {}/{}  {:.1f}/s  {:.0f} s left  {}", std::string(width, '#'),
-               std::string(24 - width, '.'), done_, total_, static_cast<double>(done_) / elapsed, left, Totals());
+               std::string(24 - width, '.'), done_, total_, static_cast<double>(done_) / elapsed,
+               left, Totals());
   }
 
   const int fd_;
@@ -140,14 +151,16 @@ int RunBatch(const BatchOptions& options, TaskRegistry* registry, EngineOptions 
     Result<std::set<std::string>> ids = FinishedIds(options.output);
     if (!ids.ok()) return Report(ids.error());
     finished = *std::move(ids);
-    file = UniqueFd(::open(options.output.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+    file =
+        UniqueFd(::open(options.output.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
     if (!file.valid()) return Report(ErrnoError("cannot write '" + options.output + "'", errno));
   }
   size_t skipped = 0;
   Result<std::vector<Submission>> submissions = ReadBatch(options, registry, finished, &skipped);
   if (!submissions.ok()) return Report(submissions.error());
-  if (skipped > 0) fmt::print(stderr, "assay: {} of {} submissions are already judged in {}\n", skipped,
-                              skipped + submissions->size(), options.output);
+  if (skipped > 0)
+    fmt::print(stderr, "assay: {} of {} submissions are already judged in {}\n", skipped,
+               skipped + submissions->size(), options.output);
   if (submissions->empty()) return kExitOk;
 
   Result<std::unique_ptr<Engine>> engine = Engine::Start(std::move(engine_options));

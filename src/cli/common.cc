@@ -9,7 +9,8 @@ namespace assay {
 
 std::string ChoosePython(const std::string& named) {
   if (!named.empty()) return named;
-  if (const char* variable = std::getenv("ASSAY_PYTHON"); variable != nullptr && *variable != '\0') return variable;
+  if (const char* variable = std::getenv("ASSAY_PYTHON"); variable != nullptr && *variable != '\0')
+    return variable;
   if (const char* venv = std::getenv("VIRTUAL_ENV"); venv != nullptr && *venv != '\0')
     return std::string(venv) + "/bin/python";
   if (Result<std::string> venv = FindResource(".venv"); venv.ok()) return *venv + "/bin/python";

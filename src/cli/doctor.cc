@@ -12,7 +12,8 @@ struct Options {
 
 int Doctor(const Options& options) {
   const std::vector<Check> checks = Examine(ChoosePython(options.python));
-  fmt::print("{}", options.as_json ? json::serialize(ChecksToJson(checks)) + "\n" : ChecksToText(checks));
+  fmt::print("{}",
+             options.as_json ? json::serialize(ChecksToJson(checks)) + "\n" : ChecksToText(checks));
   for (const Check& check : checks)
     if (check.state == Check::kMissing) return kExitInfrastructure;
   return kExitOk;
@@ -22,7 +23,8 @@ int Doctor(const Options& options) {
 
 void AddDoctor(CLI::App* app, int* exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app->add_subcommand("doctor", "What this machine can do, and the command for what is missing");
+  CLI::App* command = app->add_subcommand(
+      "doctor", "What this machine can do, and the command for what is missing");
   command->add_option("--python", options->python, "interpreter that will run submissions");
   command->add_flag("--json", options->as_json, "machine-readable");
   command->footer(

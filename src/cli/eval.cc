@@ -32,8 +32,8 @@ Result<EngineOptions> MakeEngineOptions(const Options& options) {
   if (!options.secret_file.empty()) {
     ASSAY_ASSIGN_OR_RETURN(engine.secret, ReadFile(options.secret_file, 4096));
     if (engine.secret.size() < 16)
-      return Err(ErrorCode::kInvalid, "'{}' holds a secret of {} bytes; 16 is the least", options.secret_file,
-                 engine.secret.size());
+      return Err(ErrorCode::kInvalid, "'{}' holds a secret of {} bytes; 16 is the least",
+                 options.secret_file, engine.secret.size());
   }
   return engine;
 }
@@ -76,11 +76,14 @@ int Evaluate(const Options& options) {
   if (options.batch.empty()) {
     if (options.submission.empty() || options.task.empty())
       return Report(Err(ErrorCode::kInvalid,
-                        "name a task and a submission: assay eval --task ID SUBMISSION.py (or --batch FILE.jsonl)"));
+                        "name a task and a submission: assay eval --task ID SUBMISSION.py (or "
+                        "--batch FILE.jsonl)"));
     return EvaluateOne(options);
   }
   if (!options.submission.empty())
-    return Report(Err(ErrorCode::kInvalid, "--batch takes its submissions from the file; leave out '{}'", options.submission));
+    return Report(Err(ErrorCode::kInvalid,
+                      "--batch takes its submissions from the file; leave out '{}'",
+                      options.submission));
   Result<TaskRegistry> registry = OpenTasks(options.specs, ChoosePython(options.python));
   if (!registry.ok()) return Report(registry.error());
   Result<EngineOptions> engine_options = MakeEngineOptions(options);
@@ -105,27 +108,45 @@ void AddEval(CLI::App* app, int* exit_code) {
   command->add_option("submission", options->submission, "Python file that defines ModelNew");
   command->add_option("--task", options->task, "task id, alias or .py file");
   command->add_option("--tasks", options->specs,
-                      "builtin, kernelbench:PATH, or a .py, folder, .jsonl or .parquet; repeatable (default: builtin)");
-  command->add_option("--device", options->device, "auto, cpu, cuda or cuda:N")->capture_default_str();
-  command->add_option("--python", options->python, "interpreter with torch >= 2.6 (default: the active environment's)");
+                      "builtin, kernelbench:PATH, or a .py, folder, .jsonl or .parquet; repeatable "
+                      "(default: builtin)");
+  command->add_option("--device", options->device, "auto, cpu, cuda or cuda:N")
+      ->capture_default_str();
+  command->add_option("--python", options->python,
+                      "interpreter with torch >= 2.6 (default: the active environment's)");
   command->add_option("--pool", options->limits.pool, "warmed candidates kept ready")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
-  command->add_option("--require-sandbox", options->require_sandbox, "refuse less than: none, limits, filtered, isolated, full")
+  command
+      ->add_option("--require-sandbox", options->require_sandbox,
+                   "refuse less than: none, limits, filtered, isolated, full")
       ->capture_default_str();
-  command->add_option("--secret-file", options->secret_file, "key of the hidden seeds, to replay a run (default: random)");
-  command->add_option("--trials", options->limits.trials, "hidden-seed trials")->check(CLI::Range(1, 100))->capture_default_str();
-  command->add_option("--load-timeout", options->limits.load_s, "seconds for import and construction")->capture_default_str();
-  command->add_option("--compile-timeout", options->limits.compile_s, "the same when C++ or CUDA is compiled")
+  command->add_option("--secret-file", options->secret_file,
+                      "key of the hidden seeds, to replay a run (default: random)");
+  command->add_option("--trials", options->limits.trials, "hidden-seed trials")
+      ->check(CLI::Range(1, 100))
       ->capture_default_str();
-  command->add_option("--call-timeout", options->limits.call_s, "seconds for one call")->capture_default_str();
-  command->add_option("--memory-limit", options->limits.memory_bytes, "host memory of a candidate, e.g. 8GB")
+  command
+      ->add_option("--load-timeout", options->limits.load_s, "seconds for import and construction")
+      ->capture_default_str();
+  command
+      ->add_option("--compile-timeout", options->limits.compile_s,
+                   "the same when C++ or CUDA is compiled")
+      ->capture_default_str();
+  command->add_option("--call-timeout", options->limits.call_s, "seconds for one call")
+      ->capture_default_str();
+  command
+      ->add_option("--memory-limit", options->limits.memory_bytes,
+                   "host memory of a candidate, e.g. 8GB")
       ->transform(CLI::AsSizeValue(false));
   command->add_flag("--no-time", options->no_time, "correctness only");
   command->add_flag("--json", options->as_json, "print the assay.verdict/1 document");
-  command->add_flag("--full", options->full, "with raw samples, standard output and error in the document");
-  command->add_option("--batch", options->batch, "JSONL of {\"task\", \"source\" or \"path\", \"id\"}; verdicts as JSONL");
-  command->add_option("--output", options->output, "with --batch: file to append to; ids already in it are skipped");
+  command->add_flag("--full", options->full,
+                    "with raw samples, standard output and error in the document");
+  command->add_option("--batch", options->batch,
+                      "JSONL of {\"task\", \"source\" or \"path\", \"id\"}; verdicts as JSONL");
+  command->add_option("--output", options->output,
+                      "with --batch: file to append to; ids already in it are skipped");
   command->add_option("--jobs", options->jobs, "with --batch: submissions judged at once")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();

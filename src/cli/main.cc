@@ -11,7 +11,8 @@ int main(int argc, char** argv) {
       "  assay tasks list                                 what can be solved\n"
       "  assay doctor                                     what this machine can do");
   std::string log_level = "warn";
-  app.add_option("--log-level", log_level, "trace, debug, info, warn, error or off; logs go to standard error")
+  app.add_option("--log-level", log_level,
+                 "trace, debug, info, warn, error or off; logs go to standard error")
       ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "off"}))
       ->each([](const std::string& level) { assay::SetUpLogging(level); });
   assay::SetUpLogging(log_level);

@@ -57,7 +57,8 @@ int Check(const Options& options) {
   int failed = 0;
   for (size_t i = 0; i < tasks.size(); ++i) {
     static_cast<void>((*device)->judge().EnsureRunning());
-    Result<TaskShape> shape = (*device)->judge().Examine(static_cast<int>(i), *tasks[i], (*device)->size());
+    Result<TaskShape> shape =
+        (*device)->judge().Examine(static_cast<int>(i), *tasks[i], (*device)->size());
     static_cast<void>((*device)->judge().Close(static_cast<int>(i)));
     if (!shape.ok()) ++failed;
     if (options.as_json) {
@@ -75,8 +76,9 @@ int Check(const Options& options) {
       fmt::print("{}\n", json::serialize(line));
     } else if (shape.ok()) {
       fmt::print("ok    {:<32} in {:>10.3f} MB  out {:>10.3f} MB  {:>10.1f} us{}{}\n", tasks[i]->id,
-                 static_cast<double>(shape->input_bytes) / 1e6, static_cast<double>(shape->output_bytes) / 1e6,
-                 shape->reference_us, shape->private_inputs ? "  writes its inputs" : "",
+                 static_cast<double>(shape->input_bytes) / 1e6,
+                 static_cast<double>(shape->output_bytes) / 1e6, shape->reference_us,
+                 shape->private_inputs ? "  writes its inputs" : "",
                  shape->stochastic ? "  stochastic" : "");
     } else {
       fmt::print("FAIL  {:<32} {}\n", tasks[i]->id, shape.error().message);
@@ -88,8 +90,10 @@ int Check(const Options& options) {
 
 void AddShared(CLI::App* command, Options* options) {
   command->add_option("--tasks", options->specs,
-                      "builtin, kernelbench:PATH, or a .py, folder, .jsonl or .parquet; repeatable (default: builtin)");
-  command->add_option("--python", options->python, "interpreter with torch (and pyarrow for .parquet)");
+                      "builtin, kernelbench:PATH, or a .py, folder, .jsonl or .parquet; repeatable "
+                      "(default: builtin)");
+  command->add_option("--python", options->python,
+                      "interpreter with torch (and pyarrow for .parquet)");
   command->add_flag("--json", options->as_json, "machine-readable");
 }
 
@@ -117,7 +121,8 @@ void AddTasks(CLI::App* app, int* exit_code) {
   show->footer("Example:\n  assay tasks show kb/l1/19 --tasks kernelbench:../KernelBench");
   show->callback([options, exit_code] { *exit_code = Show(*options); });
 
-  CLI::App* check = tasks->add_subcommand("check", "Run references on this machine: size, time, determinism");
+  CLI::App* check =
+      tasks->add_subcommand("check", "Run references on this machine: size, time, determinism");
   AddShared(check, options.get());
   check->add_option("--task", options->task, "only this one");
   check->add_option("--device", options->device, "auto, cpu, cuda or cuda:N");

@@ -5,14 +5,16 @@
 namespace assay {
 
 void AddVersion(CLI::App* app, int* exit_code) {
-  CLI::App* command = app->add_subcommand("version", "Versions of the program, the protocol and the verdict format");
+  CLI::App* command = app->add_subcommand(
+      "version", "Versions of the program, the protocol and the verdict format");
   auto as_json = std::make_shared<bool>(false);
   command->add_flag("--json", *as_json, "machine-readable");
   command->footer("Example:\n  assay version --json");
   command->callback([as_json, exit_code] {
     if (*as_json) {
-      fmt::print("{}\n", json::serialize(json::object{
-                             {"version", ASSAY_VERSION}, {"protocol", kProtocolVersion}, {"verdict", kVerdictSchema}}));
+      fmt::print("{}\n", json::serialize(json::object{{"version", ASSAY_VERSION},
+                                                      {"protocol", kProtocolVersion},
+                                                      {"verdict", kVerdictSchema}}));
     } else {
       fmt::print("assay {} ({}, {})\n", ASSAY_VERSION, kProtocolVersion, kVerdictSchema);
     }

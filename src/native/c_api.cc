@@ -16,7 +16,7 @@
 
 namespace {
 
-thread_local std::string last_error;       // NOLINT: the C ABI's errno
+thread_local std::string last_error;        // NOLINT: the C ABI's errno
 std::unique_ptr<assay::CudaDriver> driver;  // NOLINT: one per process, set by assay_gpu_open
 
 int Fail(const assay::Error& error) {
@@ -24,7 +24,9 @@ int Fail(const assay::Error& error) {
   return error.code == assay::ErrorCode::kUnavailable ? -2 : -1;
 }
 
-int NoDriver() { return Fail(assay::Err(assay::ErrorCode::kInternal, "assay_gpu_open was not called")); }
+int NoDriver() {
+  return Fail(assay::Err(assay::ErrorCode::kInternal, "assay_gpu_open was not called"));
+}
 
 }  // namespace
 
@@ -35,7 +37,8 @@ const char* assay_last_error() { return last_error.c_str(); }
 
 /// Maps the control page from its descriptor; null on failure.
 void* assay_control_map(int fd) {
-  void* memory = ::mmap(nullptr, sizeof(assay::ControlPage), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  void* memory =
+      ::mmap(nullptr, sizeof(assay::ControlPage), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (memory != MAP_FAILED) return memory;
   Fail(assay::ErrnoError("mmap", errno));
   return nullptr;
@@ -50,13 +53,19 @@ int assay_control_wait_go(void* memory, uint32_t round, double seconds) {
   while (assay::Clock::now() < deadline) {
     if (page->go.load(std::memory_order_acquire) == assay::ControlPage::kStop) return 0;
     if (::getppid() != parent) return 0;
-    if (assay::WaitWord(page->go, round, std::min(deadline, assay::DeadlineIn(assay::Seconds(0.05))))) return 1;
+    if (assay::WaitWord(page->go, round,
+                        std::min(deadline, assay::DeadlineIn(assay::Seconds(0.05)))))
+      return 1;
   }
   return -1;
 }
 
-uint32_t assay_control_calls(void* memory) { return static_cast<assay::ControlPage*>(memory)->calls; }
-uint32_t assay_control_first_slot(void* memory) { return static_cast<assay::ControlPage*>(memory)->first_slot; }
+uint32_t assay_control_calls(void* memory) {
+  return static_cast<assay::ControlPage*>(memory)->calls;
+}
+uint32_t assay_control_first_slot(void* memory) {
+  return static_cast<assay::ControlPage*>(memory)->first_slot;
+}
 
 /// Ends round `round`.
 void assay_control_done(void* memory, uint32_t round, int failed) {
@@ -74,7 +83,8 @@ void* assay_host_segment_create(size_t bytes, int sealed_for_others, int* fd) {
   }
   void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
   // F_SEAL_FUTURE_WRITE keeps the mapping above writable and refuses every later one.
-  const int seals = F_SEAL_SHRINK | F_SEAL_GROW | (sealed_for_others != 0 ? F_SEAL_FUTURE_WRITE : 0) | F_SEAL_SEAL;
+  const int seals = F_SEAL_SHRINK | F_SEAL_GROW |
+                    (sealed_for_others != 0 ? F_SEAL_FUTURE_WRITE : 0) | F_SEAL_SEAL;
   if (memory == MAP_FAILED || ::fcntl(*fd, F_ADD_SEALS, seals) != 0) {
     Fail(assay::ErrnoError("cannot share host memory", errno));
     return nullptr;
@@ -83,7 +93,8 @@ void* assay_host_segment_create(size_t bytes, int sealed_for_others, int* fd) {
 }
 
 void* assay_host_segment_map(int fd, size_t bytes, int writable) {
-  void* memory = ::mmap(nullptr, bytes, PROT_READ | (writable != 0 ? PROT_WRITE : 0), MAP_SHARED, fd, 0);
+  void* memory =
+      ::mmap(nullptr, bytes, PROT_READ | (writable != 0 ? PROT_WRITE : 0), MAP_SHARED, fd, 0);
   if (memory != MAP_FAILED) return memory;
   Fail(assay::ErrnoError("mmap", errno));
   return nullptr;
@@ -107,7 +118,8 @@ int assay_gpu_segment_create(size_t bytes, assay::CudaDriver::Segment* segment) 
   return 0;
 }
 
-int assay_gpu_segment_import(int fd, size_t bytes, int writable, assay::CudaDriver::Segment* segment) {
+int assay_gpu_segment_import(int fd, size_t bytes, int writable,
+                             assay::CudaDriver::Segment* segment) {
   if (!driver) return NoDriver();
   auto imported = driver->ImportSegment(fd, bytes, writable != 0);
   if (!imported.ok()) return Fail(imported.error());

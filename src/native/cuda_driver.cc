@@ -13,7 +13,7 @@ struct MemLocation {
   int id;
 };
 struct AllocationProp {
-  int type;                  // 1: pinned
+  int type;                    // 1: pinned
   int requested_handle_types;  // 1: POSIX file descriptor
   MemLocation location;
   void* win32_meta_data;
@@ -80,8 +80,8 @@ struct CudaDriver::Table {
   int (*set_access)(DevicePtr, size_t, const AccessDesc*, size_t);
   int (*module_load)(void**, const void*);
   int (*module_function)(void**, void*, const char*);
-  int (*launch)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**,
-                void**);
+  int (*launch)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*,
+                void**, void**);
   int (*ctx_synchronize)();
   int (*mem_alloc)(DevicePtr*, size_t);
   int (*copy_to_host)(void*, DevicePtr, size_t);
@@ -98,7 +98,9 @@ Status CudaDriver::Check(int code, const char* what) const {
 Result<CudaDriver> CudaDriver::Open(int device) {
   static Table table;
   void* library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
-  if (library == nullptr) return Err(ErrorCode::kUnavailable, "no CUDA driver: {}", ::dlerror());  // NOLINT(concurrency-mt-unsafe)
+  if (library == nullptr)
+    return Err(ErrorCode::kUnavailable, "no CUDA driver: {}",
+               ::dlerror());  // NOLINT(concurrency-mt-unsafe)
   const char* missing = nullptr;
   const auto load = [&](auto*& slot, const char* name) {
     void* symbol = ::dlsym(library, name);
@@ -127,13 +129,15 @@ Result<CudaDriver> CudaDriver::Open(int device) {
   load(table.mem_alloc, "cuMemAlloc_v2");
   load(table.copy_to_host, "cuMemcpyDtoH_v2");
   load(table.reset_persisting, "cuCtxResetPersistingL2Cache");
-  if (missing != nullptr) return Err(ErrorCode::kUnavailable, "the CUDA driver has no {}: it is too old", missing);
+  if (missing != nullptr)
+    return Err(ErrorCode::kUnavailable, "the CUDA driver has no {}: it is too old", missing);
 
   CudaDriver driver;
   driver.table_ = &table;
   ASSAY_RETURN_IF_ERROR(driver.Check(table.init(0), "cuInit"));
   ASSAY_RETURN_IF_ERROR(driver.Check(table.device_get(&driver.device_, device), "cuDeviceGet"));
-  ASSAY_RETURN_IF_ERROR(driver.Check(table.primary_retain(&driver.context_, driver.device_), "cuDevicePrimaryCtxRetain"));
+  ASSAY_RETURN_IF_ERROR(driver.Check(table.primary_retain(&driver.context_, driver.device_),
+                                     "cuDevicePrimaryCtxRetain"));
   ASSAY_RETURN_IF_ERROR(driver.Check(table.ctx_set_current(driver.context_), "cuCtxSetCurrent"));
   return driver;
 }
@@ -142,10 +146,12 @@ Result<CudaDriver::Segment> CudaDriver::Map(uint64_t handle, size_t bytes, bool 
   Segment segment;
   segment.handle = handle;
   segment.bytes = bytes;
-  ASSAY_RETURN_IF_ERROR(Check(table_->address_reserve(&segment.address, bytes, 0, 0, 0), "cuMemAddressReserve"));
+  ASSAY_RETURN_IF_ERROR(
+      Check(table_->address_reserve(&segment.address, bytes, 0, 0, 0), "cuMemAddressReserve"));
   ASSAY_RETURN_IF_ERROR(Check(table_->mem_map(segment.address, bytes, 0, handle, 0), "cuMemMap"));
   const AccessDesc access{{1, device_}, writable ? 3 : 1};
-  ASSAY_RETURN_IF_ERROR(Check(table_->set_access(segment.address, bytes, &access, 1), "cuMemSetAccess"));
+  ASSAY_RETURN_IF_ERROR(
+      Check(table_->set_access(segment.address, bytes, &access, 1), "cuMemSetAccess"));
   return segment;
 }
 
@@ -155,7 +161,8 @@ Result<CudaDriver::Segment> CudaDriver::CreateSegment(size_t bytes) {
   prop.requested_handle_types = kPosixFd;
   prop.location = {1, device_};
   size_t granularity = 0;
-  ASSAY_RETURN_IF_ERROR(Check(table_->granularity(&granularity, &prop, 0), "cuMemGetAllocationGranularity"));
+  ASSAY_RETURN_IF_ERROR(
+      Check(table_->granularity(&granularity, &prop, 0), "cuMemGetAllocationGranularity"));
   bytes = (bytes + granularity - 1) / granularity * granularity;
   uint64_t handle = 0;
   ASSAY_RETURN_IF_ERROR(Check(table_->mem_create(&handle, bytes, &prop, 0), "cuMemCreate"));
@@ -164,7 +171,8 @@ Result<CudaDriver::Segment> CudaDriver::CreateSegment(size_t bytes) {
     table_->mem_release(handle);
     return segment;
   }
-  if (Status status = Check(table_->export_handle(&segment->fd, handle, kPosixFd, 0), "cuMemExportToShareableHandle");
+  if (Status status = Check(table_->export_handle(&segment->fd, handle, kPosixFd, 0),
+                            "cuMemExportToShareableHandle");
       !status.ok()) {
     ReleaseSegment(*segment);
     return status.error();
@@ -175,7 +183,8 @@ Result<CudaDriver::Segment> CudaDriver::CreateSegment(size_t bytes) {
 Result<CudaDriver::Segment> CudaDriver::ImportSegment(int fd, size_t bytes, bool writable) {
   uint64_t handle = 0;
   void* os_handle = reinterpret_cast<void*>(static_cast<uintptr_t>(fd));
-  ASSAY_RETURN_IF_ERROR(Check(table_->import_handle(&handle, os_handle, kPosixFd), "cuMemImportFromShareableHandle"));
+  ASSAY_RETURN_IF_ERROR(
+      Check(table_->import_handle(&handle, os_handle, kPosixFd), "cuMemImportFromShareableHandle"));
   Result<Segment> segment = Map(handle, bytes, writable);
   if (!segment.ok()) table_->mem_release(handle);
   return segment;
@@ -194,16 +203,21 @@ Result<CudaDriver::Quiet> CudaDriver::WatchQuiet(uint64_t nanoseconds) {
     void* module = nullptr;
     ASSAY_RETURN_IF_ERROR(Check(table_->module_load(&module, kQuietPtx), "cuModuleLoadData"));
     ASSAY_RETURN_IF_ERROR(Check(table_->mem_alloc(&quiet_result_, sizeof(Quiet)), "cuMemAlloc"));
-    ASSAY_RETURN_IF_ERROR(Check(table_->module_function(&quiet_kernel_, module, "assay_quiet"), "cuModuleGetFunction"));
+    ASSAY_RETURN_IF_ERROR(Check(table_->module_function(&quiet_kernel_, module, "assay_quiet"),
+                                "cuModuleGetFunction"));
   }
   void* arguments[] = {&quiet_result_, &nanoseconds};
-  ASSAY_RETURN_IF_ERROR(Check(table_->launch(quiet_kernel_, 1, 1, 1, 1, 1, 1, 0, nullptr, arguments, nullptr),
-                              "cuLaunchKernel"));
+  ASSAY_RETURN_IF_ERROR(
+      Check(table_->launch(quiet_kernel_, 1, 1, 1, 1, 1, 1, 0, nullptr, arguments, nullptr),
+            "cuLaunchKernel"));
   Quiet quiet;
-  ASSAY_RETURN_IF_ERROR(Check(table_->copy_to_host(&quiet, quiet_result_, sizeof quiet), "cuMemcpyDtoH"));
+  ASSAY_RETURN_IF_ERROR(
+      Check(table_->copy_to_host(&quiet, quiet_result_, sizeof quiet), "cuMemcpyDtoH"));
   return quiet;
 }
 
-Status CudaDriver::ResetPersistingL2() { return Check(table_->reset_persisting(), "cuCtxResetPersistingL2Cache"); }
+Status CudaDriver::ResetPersistingL2() {
+  return Check(table_->reset_persisting(), "cuCtxResetPersistingL2Cache");
+}
 
 }  // namespace assay

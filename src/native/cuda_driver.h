@@ -23,7 +23,7 @@ class CudaDriver {
     DevicePtr address = 0;
     size_t bytes = 0;  ///< rounded up to the driver's granularity
     uint64_t handle = 0;
-    int fd = -1;       ///< -1 for an imported segment
+    int fd = -1;  ///< -1 for an imported segment
   };
   Result<Segment> CreateSegment(size_t bytes);
   /// Maps a segment exported by another process; without `writable` a store faults.

@@ -39,12 +39,14 @@ class BackgroundSet {
   /// Stops all members while it lives; none can join or leave meanwhile.
   class Pause {
    public:
-    Pause(BackgroundSet* set, Seconds limit) : set_(set), guard_(set->mutex_), since_(Clock::now()) {
+    Pause(BackgroundSet* set, Seconds limit)
+        : set_(set), guard_(set->mutex_), since_(Clock::now()) {
       for (const RuntimeProcess* member : set_->members_)
         static_cast<void>(StopTree(member->process(), set_->with_children_, DeadlineIn(limit)));
     }
     ~Pause() {
-      for (const RuntimeProcess* member : set_->members_) ContinueTree(member->process(), set_->with_children_);
+      for (const RuntimeProcess* member : set_->members_)
+        ContinueTree(member->process(), set_->with_children_);
       set_->paused_s_ = set_->paused_s_ + Seconds(Clock::now() - since_).count();
     }
     Pause(const Pause&) = delete;

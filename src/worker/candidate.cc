@@ -44,6 +44,13 @@ Failure InfrastructureFailure(Stage stage, const Error& error) {
   return failure;
 }
 
+bool CandidateSession::RanOutOfMemory() const {
+  if (memory_ && memory_->load()) return true;
+  if (cgroup_ == nullptr) return false;
+  const Result<uint64_t> kills = cgroup_->OutOfMemoryKills();
+  return kills.ok() && *kills > 0;
+}
+
 Outcome CandidateSession::FromError(const Error& error, Stage stage, Seconds limit) {
   Failure failure;
   failure.stage = stage;
@@ -56,10 +63,11 @@ Outcome CandidateSession::FromError(const Error& error, Stage stage, Seconds lim
       return failure;
     case ErrorCode::kClosed: {
       const ExitStatus& exit = process_->exit();
-      if (memory_ && memory_->load()) {
+      if (RanOutOfMemory()) {
         failure.kind = FailureKind::kHostMemory;
         failure.name = "host_memory";
-        failure.message = fmt::format("used more than {} MiB of host memory", device_->limits().memory_bytes >> 20);
+        failure.message = fmt::format("used more than {} MiB of host memory",
+                                      device_->limits().memory_bytes >> 20);
         return failure;
       }
       failure.kind = FailureKind::kCrash;
@@ -87,7 +95,8 @@ Outcome CandidateSession::Await(Stage stage, Seconds limit, json::object* reply)
     Result<Message> message = process_->Receive(deadline);
     if (!message.ok()) {
       // A timing of someone else stopped this process meanwhile: that time is not its own.
-      const TimePoint moved = deadline + std::chrono::duration_cast<Duration>(device_->background().Paused() - paused_before);
+      const TimePoint moved = deadline + std::chrono::duration_cast<Duration>(
+                                             device_->background().Paused() - paused_before);
       if (message.error().code == ErrorCode::kTimeout && moved > Clock::now()) {
         deadline = moved;
         continue;
@@ -97,13 +106,14 @@ Outcome CandidateSession::Await(Stage stage, Seconds limit, json::object* reply)
     if (message->body.contains("ok") && !GetBool(message->body, "ok"))
       return ReadFailure(GetObject(message->body, "error"), stage);
     *reply = std::move(message->body);
-    LogDebug("{}: {} took {:.2f} ms", process_->process().pid(), ToString(stage), GetDouble(*reply, "ms"));
+    LogDebug("{}: {} took {:.2f} ms", process_->process().pid(), ToString(stage),
+             GetDouble(*reply, "ms"));
     return {};
   }
 }
 
-Outcome CandidateSession::Ask(const json::object& request, std::span<const int> fds, Stage stage, Seconds limit,
-                              json::object* reply) {
+Outcome CandidateSession::Ask(const json::object& request, std::span<const int> fds, Stage stage,
+                              Seconds limit, json::object* reply) {
   if (Status sent = process_->Send(request, fds, DeadlineIn(limit)); !sent.ok())
     return FromError(sent.error(), stage, limit);
   return Await(stage, limit, reply);
@@ -137,13 +147,15 @@ Outcome CandidateSession::BeginRounds(Stage stage) {
   return Ask({{"op", "rounds"}}, {}, stage, Seconds(device_->limits().build_s), &reply);
 }
 
-Outcome CandidateSession::Round(Stage stage, uint32_t first, uint32_t calls, bool freeze, Seconds limit,
-                                double* outside_us) {
+Outcome CandidateSession::Round(Stage stage, uint32_t first, uint32_t calls, bool freeze,
+                                Seconds limit, double* outside_us) {
   const Seconds paused_before = device_->background().Paused();
   const TimePoint start = process_->StartRound(first, calls, freeze);
-  Result<double> elapsed = process_->AwaitRound(start, freeze, start + std::chrono::duration_cast<Duration>(limit));
+  Result<double> elapsed =
+      process_->AwaitRound(start, freeze, start + std::chrono::duration_cast<Duration>(limit));
   while (!elapsed.ok() && elapsed.error().code == ErrorCode::kTimeout) {
-    const TimePoint moved = start + std::chrono::duration_cast<Duration>(limit + device_->background().Paused() - paused_before);
+    const TimePoint moved = start + std::chrono::duration_cast<Duration>(
+                                        limit + device_->background().Paused() - paused_before);
     if (moved <= Clock::now()) break;
     elapsed = process_->AwaitRound(start, freeze, moved);
   }

@@ -24,7 +24,7 @@ class CandidateSession {
   struct LoadOptions {
     std::string source;
     std::string class_name;
-    std::string size;             ///< a task's SIZES for the reference; empty for submissions
+    std::string size;              ///< a task's SIZES for the reference; empty for submissions
     bool report_mutation = false;  ///< diagnose: private inputs, say whether they were written
     Seconds limit{60};
   };
@@ -37,27 +37,36 @@ class CandidateSession {
   /// Enters the loop of rounds.
   Outcome BeginRounds(Stage stage);
   /// One round; see RuntimeProcess::StartRound.
-  Outcome Round(Stage stage, uint32_t first, uint32_t calls, bool freeze, Seconds limit, double* outside_us);
+  Outcome Round(Stage stage, uint32_t first, uint32_t calls, bool freeze, Seconds limit,
+                double* outside_us);
   /// What the process says of its rounds when it leaves the loop.
   struct RoundsReport {
-    bool reused = false;  ///< the module returns one buffer again and again
+    bool reused = false;                         ///< the module returns one buffer again and again
     std::vector<std::vector<double>> inside_us;  ///< its own clock, per round and call; a claim
   };
   Outcome EndRounds(Stage stage, RoundsReport* report);
 
   Outcome Unload();
 
-  void WatchMemory() { memory_ = device_->memory_watch().Watch(process_->process().pid()); }
+  /// From now on too much memory is told from a crash; `cgroup` may be null, else outlives this.
+  void WatchMemory(const Cgroup* cgroup) {
+    memory_ = device_->memory_watch().Watch(process_->process().pid());
+    cgroup_ = cgroup;
+  }
   RuntimeProcess& process() { return *process_; }
 
  private:
-  Outcome Ask(const json::object& request, std::span<const int> fds, Stage stage, Seconds limit, json::object* reply);
+  Outcome Ask(const json::object& request, std::span<const int> fds, Stage stage, Seconds limit,
+              json::object* reply);
   Outcome Await(Stage stage, Seconds limit, json::object* reply);
   Outcome FromError(const Error& error, Stage stage, Seconds limit);
 
   Device* const device_;
   RuntimeProcess* const process_;
+  [[nodiscard]] bool RanOutOfMemory() const;
+
   MemoryWatch::Token memory_;
+  const Cgroup* cgroup_ = nullptr;
 };
 
 }  // namespace assay

@@ -32,33 +32,49 @@ Result<std::optional<GpuInfo>> ChooseGpu(const std::string& device) {
   } else if (device != "cuda") {
     return Err(ErrorCode::kInvalid, "'{}' is no device: use auto, cpu, cuda or cuda:N", device);
   }
-  if (!gpus.ok()) return Err(ErrorCode::kUnavailable, "no GPU can be used: {}. `assay doctor` says more.", gpus.error().message);
+  if (!gpus.ok())
+    return Err(ErrorCode::kUnavailable, "no GPU can be used: {}. `assay doctor` says more.",
+               gpus.error().message);
   if (index >= gpus->size())
-    return Err(ErrorCode::kNotFound, "there is no {}: this machine has {} GPU(s)", device, gpus->size());
+    return Err(ErrorCode::kNotFound, "there is no {}: this machine has {} GPU(s)", device,
+               gpus->size());
   return std::optional((*gpus)[index]);
 }
 
 /// What a candidate may read: the system's programs and libraries, the interpreter, the runtime.
 SandboxSpec MakeSandbox(const json::object& environment, bool cuda) {
   SandboxSpec spec;
-  spec.read_only = {"/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/etc/alternatives", "/etc/ld.so.conf",
-                    "/etc/ld.so.conf.d", "/opt"};
+  spec.read_only = {"/usr",
+                    "/bin",
+                    "/sbin",
+                    "/lib",
+                    "/lib64",
+                    "/lib32",
+                    "/etc/alternatives",
+                    "/etc/ld.so.conf",
+                    "/etc/ld.so.conf.d",
+                    "/opt"};
   for (const json::value& path : GetArray(environment, "paths"))
     if (path.is_string()) spec.read_only.emplace_back(path.get_string());
   if (const std::string cuda_home = GetString(environment, "cuda_home"); !cuda_home.empty())
     spec.read_only.push_back(cuda_home);
-  if (Result<std::string> python = FindResource("python"); python.ok()) spec.read_only.push_back(*python);
+  if (Result<std::string> python = FindResource("python"); python.ok())
+    spec.read_only.push_back(*python);
   if (cuda) {
     spec.read_only.emplace_back("/sys");
     std::error_code ignored;
     for (const auto& entry : fs::directory_iterator("/dev", ignored)) {
       const std::string name = entry.path().filename();
-      if (name.starts_with("nvidia") && !entry.is_directory(ignored)) spec.devices.push_back(entry.path());
+      if (name.starts_with("nvidia") && !entry.is_directory(ignored))
+        spec.devices.push_back(entry.path());
     }
   }
-  std::erase_if(spec.read_only, [](const std::string& path) { return path == "/" || path.empty() || path[0] != '/'; });
+  std::erase_if(spec.read_only, [](const std::string& path) {
+    return path == "/" || path.empty() || path[0] != '/';
+  });
   std::sort(spec.read_only.begin(), spec.read_only.end());
-  spec.read_only.erase(std::unique(spec.read_only.begin(), spec.read_only.end()), spec.read_only.end());
+  spec.read_only.erase(std::unique(spec.read_only.begin(), spec.read_only.end()),
+                       spec.read_only.end());
   spec.max_file_bytes = spec.work_bytes;
   return spec;
 }
@@ -90,7 +106,8 @@ Result<std::unique_ptr<Device>> Device::Open(const DeviceOptions& options) {
     zygote.capability = gpu->compute_major * 10 + gpu->compute_minor;
   }
   const TimePoint start = Clock::now();
-  ASSAY_ASSIGN_OR_RETURN(device->zygote_, Zygote::Start(zygote, device->limits_, device->drain_.get()));
+  ASSAY_ASSIGN_OR_RETURN(device->zygote_,
+                         Zygote::Start(zygote, device->limits_, device->drain_.get()));
   LogDebug("zygote ready after {:.0f} ms", MillisecondsSince(start));
   device->judge_ = std::make_unique<Judge>(device->zygote_.get(), device->limits_);
   ASSAY_RETURN_IF_ERROR(device->judge_->EnsureRunning());
@@ -108,8 +125,9 @@ Result<std::unique_ptr<Device>> Device::Open(const DeviceOptions& options) {
                           {"python", GetString(python, "python")},
                           {"cuda", GetString(python, "cuda")},
                           {"cpus", std::thread::hardware_concurrency()}};
-  device->pool_ = std::make_unique<CandidatePool>(device->zygote_.get(), &device->lock_, device->background_.get(),
-                                                  MakeSandbox(python, device->cuda_), device->limits_);
+  device->pool_ = std::make_unique<CandidatePool>(
+      device->zygote_.get(), &device->lock_, device->background_.get(),
+      MakeSandbox(python, device->cuda_), device->limits_);
   return device;
 }
 

@@ -13,7 +13,7 @@ namespace assay {
 
 struct DeviceOptions {
   std::string python = "python3";
-  std::string device = "auto";      ///< auto, cpu, cuda, cuda:N
+  std::string device = "auto";  ///< auto, cpu, cuda, cuda:N
   SandboxLevel require_sandbox = SandboxLevel::kNone;
   Limits limits;
 };
@@ -28,7 +28,9 @@ class Device {
   [[nodiscard]] bool cuda() const { return cuda_; }
   [[nodiscard]] const Limits& limits() const { return limits_; }
   [[nodiscard]] const json::object& environment() const { return environment_; }
-  [[nodiscard]] const std::string& size() const { return size_; }  ///< "gpu" or "cpu": a task's SIZES
+  [[nodiscard]] const std::string& size() const {
+    return size_;
+  }  ///< "gpu" or "cpu": a task's SIZES
 
   /// Memory that submissions judged at once may take together.
   [[nodiscard]] uint64_t memory_bytes() const { return memory_bytes_; }
@@ -51,7 +53,8 @@ class Device {
   class Exclusive {
    public:
     explicit Exclusive(Device* device)
-        : lock_(device->lock_), pause_(device->background_.get(), Seconds(device->limits_.stop_s)) {}
+        : lock_(device->lock_),
+          pause_(device->background_.get(), Seconds(device->limits_.stop_s)) {}
 
    private:
     const std::unique_lock<DeviceLock> lock_;

@@ -16,11 +16,13 @@ Verdict Engine::Evaluate(Submission submission, const Progress& progress) {
   if (submission.id.empty()) submission.id = NewId("sub-");
   for (int attempt = 1;; ++attempt) {
     Verdict verdict = [&] {
-      Evaluation evaluation(device_.get(), &budget_, submission, secret_, require_sandbox_, progress);
+      Evaluation evaluation(device_.get(), &budget_, submission, secret_, require_sandbox_,
+                            progress);
       return Decide(evaluation.Run());
     }();
     if (verdict.fault != Fault::kInfrastructure || attempt == 2) return verdict;
-    LogWarn("{}: infrastructure fault, trying once more: {}", submission.id, verdict.records.failure.message);
+    LogWarn("{}: infrastructure fault, trying once more: {}", submission.id,
+            verdict.records.failure.message);
   }
 }
 

@@ -24,8 +24,12 @@ class Engine {
   [[nodiscard]] Device& device() { return *device_; }
 
  private:
-  Engine(std::unique_ptr<Device> device, std::string secret, SandboxLevel require_sandbox, uint64_t memory)
-      : device_(std::move(device)), secret_(std::move(secret)), require_sandbox_(require_sandbox), budget_(memory) {}
+  Engine(std::unique_ptr<Device> device, std::string secret, SandboxLevel require_sandbox,
+         uint64_t memory)
+      : device_(std::move(device)),
+        secret_(std::move(secret)),
+        require_sandbox_(require_sandbox),
+        budget_(memory) {}
 
   std::unique_ptr<Device> device_;
   const std::string secret_;

@@ -26,8 +26,8 @@ uint64_t MemoryNeeded(const TaskShape& shape, uint64_t slots) {
 
 }  // namespace
 
-Evaluation::Evaluation(Device* device, MemoryBudget* budget, const Submission& submission, std::string_view secret,
-                       SandboxLevel require_sandbox, Progress progress)
+Evaluation::Evaluation(Device* device, MemoryBudget* budget, const Submission& submission,
+                       std::string_view secret, SandboxLevel require_sandbox, Progress progress)
     : device_(device),
       budget_(budget),
       submission_(submission),
@@ -64,9 +64,10 @@ bool Evaluation::Do(const char* name, Step step) {
 
 Records Evaluation::Run() {
   const TimePoint start = Clock::now();
-  static_cast<void>(Do("lint", [&] { return LintSource(); }) && Do("prepare", [&] { return Prepare(); }) &&
-                    Do("lease", [&] { return Lease(); }) &&
-                    Do("load", [&] { return Load(); }) && Do("check", [&] { return Check(); }) &&
+  static_cast<void>(Do("lint", [&] { return LintSource(); }) &&
+                    Do("prepare", [&] { return Prepare(); }) &&
+                    Do("lease", [&] { return Lease(); }) && Do("load", [&] { return Load(); }) &&
+                    Do("check", [&] { return Check(); }) &&
                     (!submission_.time || Do("time", [&] { return Time(); })));
   records_.phases_ms.emplace_back("total", MillisecondsSince(start));
   if (candidate_.process) {
@@ -81,7 +82,8 @@ Outcome Evaluation::LintSource() {
   Failure failure;
   for (const LintFinding& finding : records_.lint.findings) {
     if (finding.severity != LintFinding::Severity::kInvalid) continue;
-    failure = {FailureKind::kLintInvalid, Stage::kLint, finding.rule, finding.reason, finding.line, 0};
+    failure = {
+        FailureKind::kLintInvalid, Stage::kLint, finding.rule, finding.reason, finding.line, 0};
     break;
   }
   return failure;
@@ -120,28 +122,34 @@ void Evaluation::PlanRounds() {
   const auto fitting = std::max<uint64_t>(1, room / slot);
   const double wanted = std::ceil(limits.round_us / std::max(1.0, shape_.reference_us));
   const auto most = static_cast<uint64_t>(limits.max_calls);
-  calls_ = static_cast<uint32_t>(std::clamp<uint64_t>(static_cast<uint64_t>(wanted), 1, std::min(most, fitting)));
+  calls_ = static_cast<uint32_t>(
+      std::clamp<uint64_t>(static_cast<uint64_t>(wanted), 1, std::min(most, fitting)));
   // Spare slots, so that a round's addresses vary.
-  slots_ = static_cast<uint32_t>(std::min<uint64_t>(fitting, calls_ + std::min<uint64_t>(calls_, 4)));
+  slots_ =
+      static_cast<uint32_t>(std::min<uint64_t>(fitting, calls_ + std::min<uint64_t>(calls_, 4)));
 }
 
 Seconds Evaluation::LoadLimit() const {
-  return Seconds(records_.lint.uses_extension ? device_->limits().compile_s : device_->limits().load_s);
+  return Seconds(records_.lint.uses_extension ? device_->limits().compile_s
+                                              : device_->limits().load_s);
 }
 
 Outcome Evaluation::Lease() {
-  Result<WarmCandidate> leased =
-      device_->pool().Lease(records_.lint.uses_streams, DeadlineIn(Seconds(device_->limits().warm_s)));
+  Result<WarmCandidate> leased = device_->pool().Lease(
+      records_.lint.uses_streams, DeadlineIn(Seconds(device_->limits().warm_s)));
   if (!leased.ok()) return InfrastructureFailure(Stage::kLoad, leased.error());
   candidate_ = *std::move(leased);
   const json::object& sandbox = GetObject(candidate_.hello, "sandbox");
   const std::string level = GetString(sandbox, "level", "none");
   records_.environment["sandbox"] = level;
+  records_.environment["cgroup"] = candidate_.cgroup.has_value();
   Result<SandboxLevel> reached = ParseSandboxLevel(level);
   if (!reached.ok() || *reached < require_sandbox_)
     return InfrastructureFailure(
-        Stage::kLoad, Err(ErrorCode::kUnavailable, "the sandbox reached level '{}', '{}' is required; `assay doctor` says why",
-                          level, ToString(require_sandbox_)));
+        Stage::kLoad,
+        Err(ErrorCode::kUnavailable,
+            "the sandbox reached level '{}', '{}' is required; `assay doctor` says why", level,
+            ToString(require_sandbox_)));
   if (*reached < SandboxLevel::kIsolated) records_.flags.emplace_back("sandbox_degraded");
   return {};
 }
@@ -149,7 +157,7 @@ Outcome Evaluation::Lease() {
 Outcome Evaluation::Load() {
   leased_at_ = Clock::now();
   session_ = std::make_unique<CandidateSession>(device_, candidate_.process.get());
-  session_->WatchMemory();
+  session_->WatchMemory(candidate_.cgroup ? &*candidate_.cgroup : nullptr);
   CandidateSession::LoadOptions options;
   options.source = submission_.source;
   options.class_name = "ModelNew";
@@ -202,7 +210,8 @@ Outcome Evaluation::Trial(int number) {
 /// another submission stops it meanwhile.
 Outcome Evaluation::CallOnce(bool first) {
   const BackgroundSet::Member background(&device_->background(), candidate_.process.get());
-  if (Outcome outcome = session_->Build(weights_seed_, LoadLimit(), &records_.correctness.weights); !Passed(outcome))
+  if (Outcome outcome = session_->Build(weights_seed_, LoadLimit(), &records_.correctness.weights);
+      !Passed(outcome))
     return outcome;
   records_.compiled = true;
   if (Outcome outcome = session_->BeginRounds(Stage::kCheck); !Passed(outcome)) return outcome;
@@ -211,7 +220,8 @@ Outcome Evaluation::CallOnce(bool first) {
   Seconds limit(std::max(limits.call_s, limits.call_factor * shape_.reference_us * 1e-6));
   if (first) limit = std::max(limit, LoadLimit());  // the first call may compile
   double elapsed = 0;
-  if (Outcome outcome = session_->Round(Stage::kCheck, slot_, 1, false, limit, &elapsed); !Passed(outcome))
+  if (Outcome outcome = session_->Round(Stage::kCheck, slot_, 1, false, limit, &elapsed);
+      !Passed(outcome))
     return outcome;
   return session_->EndRounds(Stage::kCheck, nullptr);
 }
@@ -225,7 +235,8 @@ void Evaluation::Compare(const Comparison& result) {
   all.reference = result.reference;
   if (result.passed) return;
   all.pattern = result.pattern;
-  if (result.bad_output >= 0) all.first_bad = BadElement{result.bad_output, result.bad_index, result.got, result.expected};
+  if (result.bad_output >= 0)
+    all.first_bad = BadElement{result.bad_output, result.bad_index, result.got, result.expected};
 }
 
 /// A store into read-only inputs kills the process like any wild store. Whether that was the cause
@@ -236,12 +247,12 @@ Outcome Evaluation::DiagnoseMutation(Outcome crash) {
   records_.stderr_text = candidate_.process->StderrText();
   session_.reset();
   device_->pool().Destroy(std::move(candidate_.process));
-  Result<WarmCandidate> leased =
-      device_->pool().Lease(records_.lint.uses_streams, DeadlineIn(Seconds(device_->limits().warm_s)));
+  Result<WarmCandidate> leased = device_->pool().Lease(
+      records_.lint.uses_streams, DeadlineIn(Seconds(device_->limits().warm_s)));
   if (!leased.ok()) return crash;
   candidate_ = *std::move(leased);
   session_ = std::make_unique<CandidateSession>(device_, candidate_.process.get());
-  session_->WatchMemory();
+  session_->WatchMemory(candidate_.cgroup ? &*candidate_.cgroup : nullptr);
   CandidateSession::LoadOptions options;
   options.source = submission_.source;
   options.class_name = "ModelNew";
@@ -249,11 +260,13 @@ Outcome Evaluation::DiagnoseMutation(Outcome crash) {
   options.limit = LoadLimit();
   {
     const BackgroundSet::Member background(&device_->background(), candidate_.process.get());
-    if (Outcome outcome = session_->Load(arena_, arena_.outputs.get(), options); !Passed(outcome)) return crash;
+    if (Outcome outcome = session_->Load(arena_, arena_.outputs.get(), options); !Passed(outcome))
+      return crash;
   }
   const BackgroundSet::Member background(&device_->background(), candidate_.process.get());
   double elapsed = 0;
-  if (Passed(session_->Build(weights_seed_, LoadLimit(), nullptr)) && Passed(session_->BeginRounds(Stage::kCheck))) {
+  if (Passed(session_->Build(weights_seed_, LoadLimit(), nullptr)) &&
+      Passed(session_->BeginRounds(Stage::kCheck))) {
     Outcome outcome = session_->Round(Stage::kCheck, slot_, 1, false, LoadLimit(), &elapsed);
     if (outcome.kind == FailureKind::kInputMutated) return outcome;
   }
@@ -262,7 +275,8 @@ Outcome Evaluation::DiagnoseMutation(Outcome crash) {
 
 Outcome Evaluation::Time() {
   const Device::Exclusive exclusive(device_);
-  if (Status status = device_->EnsureReference(); !status.ok()) return InfrastructureFailure(Stage::kTime, status.error());
+  if (Status status = device_->EnsureReference(); !status.ok())
+    return InfrastructureFailure(Stage::kTime, status.error());
   CandidateSession reference(device_, device_->reference());
   CandidateSession::LoadOptions options;
   options.source = submission_.task->source;
@@ -271,12 +285,16 @@ Outcome Evaluation::Time() {
   options.limit = Seconds(device_->limits().compile_s);
   const auto reference_failed = [&](const Outcome& outcome) {
     device_->DropReference();
-    return InfrastructureFailure(Stage::kTime, Err(ErrorCode::kInternal, "the reference cannot be timed: {}: {}",
-                                                   outcome.name, outcome.message));
+    return InfrastructureFailure(Stage::kTime,
+                                 Err(ErrorCode::kInternal, "the reference cannot be timed: {}: {}",
+                                     outcome.name, outcome.message));
   };
-  if (Outcome outcome = reference.Load(arena_, arena_.reference_outputs.get(), options); !Passed(outcome))
+  if (Outcome outcome = reference.Load(arena_, arena_.reference_outputs.get(), options);
+      !Passed(outcome))
     return reference_failed(outcome);
-  if (Outcome outcome = reference.Build(weights_seed_, Seconds(device_->limits().compile_s), nullptr); !Passed(outcome))
+  if (Outcome outcome =
+          reference.Build(weights_seed_, Seconds(device_->limits().compile_s), nullptr);
+      !Passed(outcome))
     return reference_failed(outcome);
 
   TimingSession::Plan plan;

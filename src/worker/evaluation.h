@@ -27,8 +27,8 @@ using Progress = std::function<void(std::string_view stage)>;
 /// thread; blocking.
 class Evaluation {
  public:
-  Evaluation(Device* device, MemoryBudget* budget, const Submission& submission, std::string_view secret,
-             SandboxLevel require_sandbox, Progress progress);
+  Evaluation(Device* device, MemoryBudget* budget, const Submission& submission,
+             std::string_view secret, SandboxLevel require_sandbox, Progress progress);
   ~Evaluation();
   Evaluation(const Evaluation&) = delete;
   Evaluation& operator=(const Evaluation&) = delete;

@@ -8,7 +8,9 @@
 namespace assay {
 namespace {
 
-Quietness ReadQuiet(const json::object& body) { return {GetDouble(body, "gap_us"), GetDouble(body, "delay_us")}; }
+Quietness ReadQuiet(const json::object& body) {
+  return {GetDouble(body, "gap_us"), GetDouble(body, "delay_us")};
+}
 
 Comparison ReadComparison(const json::object& body) {
   Comparison result;
@@ -22,7 +24,8 @@ Comparison ReadComparison(const json::object& body) {
   result.pattern = GetString(worst, "pattern");
   if (worst.contains("first_bad") && worst.at("first_bad").is_array()) {
     result.bad_output = static_cast<int>(GetInt(worst, "output"));
-    for (const json::value& i : worst.at("first_bad").get_array()) result.bad_index.push_back(i.is_int64() ? i.get_int64() : 0);
+    for (const json::value& i : worst.at("first_bad").get_array())
+      result.bad_index.push_back(i.is_int64() ? i.get_int64() : 0);
     // JSON has no NaN; the judge spells such values.
     const auto number = [&](const char* key) {
       const std::string text = GetString(worst, key);
@@ -55,15 +58,17 @@ Result<Message> Judge::Call(json::object request) {
   Result<Message> reply = process_->Call(request, {}, DeadlineIn(Seconds(limits_.judge_s)));
   if (!reply.ok()) {
     process_->Kill();  // whatever state it is in, it is not one to trust
-    return Err(reply.error().code, "the judge failed in '{}': {}", GetString(request, "op"), reply.error().message);
+    return Err(reply.error().code, "the judge failed in '{}': {}", GetString(request, "op"),
+               reply.error().message);
   }
-  LogDebug("judge: {} took {:.2f} ms, {:.2f} ms with the way there and back", GetString(request, "op"),
-           GetDouble(reply->body, "ms"), MillisecondsSince(start));
+  LogDebug("judge: {} took {:.2f} ms, {:.2f} ms with the way there and back",
+           GetString(request, "op"), GetDouble(reply->body, "ms"), MillisecondsSince(start));
   if (!GetBool(reply->body, "ok")) {
     const std::string error = GetString(reply->body, "error", "no reason given");
     // A broken CUDA context stays broken for the life of the process.
     if (error.find("CUDA error") != std::string::npos) process_->Kill();
-    return Err(ErrorCode::kInternal, "the judge could not do '{}': {}", GetString(request, "op"), error);
+    return Err(ErrorCode::kInternal, "the judge could not do '{}': {}", GetString(request, "op"),
+               error);
   }
   return reply;
 }
@@ -88,7 +93,8 @@ Result<TaskShape> Judge::Examine(int lane, const Task& task, const std::string& 
 
 Result<LaneArena> Judge::Open(int lane, uint32_t slots) {
   ASSAY_ASSIGN_OR_RETURN(Message reply, Call({{"op", "open"}, {"lane", lane}, {"slots", slots}}));
-  if (reply.fds.size() != 3) return Err(ErrorCode::kInternal, "the judge sent {} descriptors, not 3", reply.fds.size());
+  if (reply.fds.size() != 3)
+    return Err(ErrorCode::kInternal, "the judge sent {} descriptors, not 3", reply.fds.size());
   reply.body.erase("ok");
   reply.body.erase("ms");
   return LaneArena{std::move(reply.body), std::move(reply.fds[0]), std::move(reply.fds[1]),
@@ -96,12 +102,14 @@ Result<LaneArena> Judge::Open(int lane, uint32_t slots) {
 }
 
 Status Judge::Weights(int lane, uint64_t seed) {
-  ASSAY_ASSIGN_OR_RETURN(const Message reply, Call({{"op", "weights"}, {"lane", lane}, {"seed", seed}}));
+  ASSAY_ASSIGN_OR_RETURN(const Message reply,
+                         Call({{"op", "weights"}, {"lane", lane}, {"seed", seed}}));
   static_cast<void>(reply);
   return {};
 }
 
-Result<Quietness> Judge::Fill(int lane, uint32_t first, std::span<const uint64_t> seeds, uint64_t quiet_ns) {
+Result<Quietness> Judge::Fill(int lane, uint32_t first, std::span<const uint64_t> seeds,
+                              uint64_t quiet_ns) {
   json::array list(seeds.begin(), seeds.end());
   ASSAY_ASSIGN_OR_RETURN(const Message reply, Call({{"op", "fill"},
                                                     {"lane", lane},
@@ -116,7 +124,8 @@ Result<Quietness> Judge::Flush(uint64_t quiet_ns) {
   return ReadQuiet(reply.body);
 }
 
-Result<Comparison> Judge::Verify(int lane, uint32_t slot, bool exact, uint64_t quiet_ns, Quietness* quiet) {
+Result<Comparison> Judge::Verify(int lane, uint32_t slot, bool exact, uint64_t quiet_ns,
+                                 Quietness* quiet) {
   ASSAY_ASSIGN_OR_RETURN(const Message reply, Call({{"op", "verify"},
                                                     {"lane", lane},
                                                     {"slots", json::array{slot}},
@@ -124,7 +133,8 @@ Result<Comparison> Judge::Verify(int lane, uint32_t slot, bool exact, uint64_t q
                                                     {"quiet_ns", quiet_ns}}));
   if (quiet != nullptr) *quiet = ReadQuiet(reply.body);
   const json::array& results = GetArray(reply.body, "results");
-  if (results.size() != 1 || !results[0].is_object()) return Err(ErrorCode::kInternal, "the judge sent no result");
+  if (results.size() != 1 || !results[0].is_object())
+    return Err(ErrorCode::kInternal, "the judge sent no result");
   return ReadComparison(results[0].get_object());
 }
 

@@ -61,9 +61,11 @@ class Judge {
   Result<TaskShape> Examine(int lane, const Task& task, const std::string& size);
   Result<LaneArena> Open(int lane, uint32_t slots);
   Status Weights(int lane, uint64_t seed);
-  Result<Quietness> Fill(int lane, uint32_t first, std::span<const uint64_t> seeds, uint64_t quiet_ns);
+  Result<Quietness> Fill(int lane, uint32_t first, std::span<const uint64_t> seeds,
+                         uint64_t quiet_ns);
   Result<Quietness> Flush(uint64_t quiet_ns);
-  Result<Comparison> Verify(int lane, uint32_t slot, bool exact, uint64_t quiet_ns, Quietness* quiet);
+  Result<Comparison> Verify(int lane, uint32_t slot, bool exact, uint64_t quiet_ns,
+                            Quietness* quiet);
   Status Close(int lane);
 
   [[nodiscard]] pid_t pid() const { return process_ ? process_->process().pid() : -1; }

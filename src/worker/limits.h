@@ -10,31 +10,33 @@ namespace assay {
 /// Every limit and default of the engine, with its reason. Times are seconds unless named.
 struct Limits {
   // Deadlines. Each phase ends at its own; the submission's process group dies with it.
-  double start_s = 120;        ///< zygote: importing torch from a cold disk takes 5 s, from a network disk far longer
-  double warm_s = 60;          ///< a forked process until it is warm: 0.3 s alone, seconds when many start
-  double load_s = 60;          ///< import and construction of a Triton or plain torch submission
-  double compile_s = 300;      ///< the same when it compiles C++ or CUDA: torch's headers alone take 50 s
-  double build_s = 60;         ///< constructing ModelNew again for a trial
-  double call_s = 20;          ///< one round, first Triton compilation included
-  double call_factor = 200;    ///< ... or this many times the reference's own time for the round
-  double judge_s = 120;        ///< one operation of the judge
-  double stop_s = 5;           ///< a process until it has stopped after SIGSTOP
+  double start_s =
+      120;  ///< zygote: importing torch from a cold disk takes 5 s, from a network disk far longer
+  double warm_s = 60;  ///< a forked process until it is warm: 0.3 s alone, seconds when many start
+  double load_s = 60;  ///< import and construction of a Triton or plain torch submission
+  double compile_s =
+      300;              ///< the same when it compiles C++ or CUDA: torch's headers alone take 50 s
+  double build_s = 60;  ///< constructing ModelNew again for a trial
+  double call_s = 20;   ///< one round, first Triton compilation included
+  double call_factor = 200;  ///< ... or this many times the reference's own time for the round
+  double judge_s = 120;      ///< one operation of the judge
+  double stop_s = 5;         ///< a process until it has stopped after SIGSTOP
 
   // Check.
-  int trials = 5;              ///< hidden-seed trials, each with fresh weights and inputs
+  int trials = 5;  ///< hidden-seed trials, each with fresh weights and inputs
 
   // Time. A round should be long against the scatter of its bracket (go, thaw, change of context on
   // the device, final synchronisation: about 450 us on an H200, scattered by 100 us).
   double round_us = 6000;
-  int max_calls = 96;          ///< calls per round
+  int max_calls = 96;                     ///< calls per round
   uint64_t slot_bytes_gpu = 24ull << 30;  ///< inputs and outputs of one round together
   uint64_t slot_bytes_cpu = 256ull << 20;
-  int warm_rounds = 2;         ///< pairs that are run and not counted
-  int min_rounds = 8;          ///< pairs before the interval is looked at
+  int warm_rounds = 2;  ///< pairs that are run and not counted
+  int min_rounds = 8;   ///< pairs before the interval is looked at
   int max_rounds = 60;
   double target_half_width = 0.01;  ///< of the ratio's 95 % interval: stop when reached
-  double time_budget_s = 0.25;  ///< of paired rounds after min_rounds ...
-  double hard_budget_s = 8;    ///< ... and in all, min_rounds or not (3 are then enough)
+  double time_budget_s = 0.25;      ///< of paired rounds after min_rounds ...
+  double hard_budget_s = 8;         ///< ... and in all, min_rounds or not (3 are then enough)
 
   // A watch longer than the driver's time slice (2.1 ms on an H200) cannot miss work of another
   // context: its own kernel is suspended for that context's slice.
@@ -43,12 +45,13 @@ struct Limits {
   double quiet_delay_us = 1500;  ///< launch until start; 70 to 90 us when the GPU is idle
 
   // Memory and output.
-  uint64_t memory_bytes = 0;   ///< resident memory of a candidate and its children; 0: half of the machine
+  uint64_t memory_bytes =
+      0;  ///< resident memory of a candidate and its children; 0: half of the machine
   size_t output_bytes = 64u << 10;  ///< kept of stdout and of stderr, each
 
   // Pool.
-  int pool = 2;                ///< warmed candidates kept ready
-  int warm_at_once = 4;        ///< contexts created at once; more gain nothing (the driver serialises)
+  int pool = 2;          ///< warmed candidates kept ready
+  int warm_at_once = 4;  ///< contexts created at once; more gain nothing (the driver serialises)
 };
 
 }  // namespace assay

@@ -16,7 +16,8 @@ class MemoryBudget {
   /// Holds a share until destroyed.
   class Share {
    public:
-    Share(MemoryBudget* budget, uint64_t bytes) : budget_(budget), bytes_(std::min(bytes, budget->total_)) {
+    Share(MemoryBudget* budget, uint64_t bytes)
+        : budget_(budget), bytes_(std::min(bytes, budget->total_)) {
       std::unique_lock guard(budget_->mutex_);
       budget_->changed_.wait(guard, [&] { return budget_->free_ >= bytes_; });
       budget_->free_ -= bytes_;

@@ -39,7 +39,8 @@ void MemoryWatch::Run() {
         entry = watched_.erase(entry);
         continue;
       }
-      // The owner reaps only after it dropped the token or was told of the death: the number is ours.
+      // The owner reaps only after it dropped the token or was told of the death: the number is
+      // ours.
       if (!token->load() && ResidentBytes(entry->first) > limit_) {
         token->store(true);
         ::kill(entry->first, SIGKILL);

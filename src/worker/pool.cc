@@ -8,17 +8,21 @@
 namespace assay {
 namespace {
 
-constexpr int kOneConnection = 1;      // cheapest context: 0.06 s to create against 0.13 s
-constexpr int kDefaultConnections = 8;  // the driver's own default
-constexpr int kFailuresToReport = 3;   // in a row, before a waiting lease is told
+constexpr int kOneConnection = 1;        // cheapest context: 0.06 s to create against 0.13 s
+constexpr int kDefaultConnections = 8;   // the driver's own default
+constexpr int kFailuresToReport = 3;     // in a row, before a waiting lease is told
 constexpr uint32_t kFirstUid = 200'000;  // above every user of a usual system
 constexpr uint32_t kUids = 60'000;
 
 }  // namespace
 
-CandidatePool::CandidatePool(Zygote* zygote, DeviceLock* lock, BackgroundSet* background, SandboxSpec sandbox,
-                             const Limits& limits)
-    : zygote_(zygote), lock_(lock), background_(background), sandbox_(std::move(sandbox)), limits_(limits) {
+CandidatePool::CandidatePool(Zygote* zygote, DeviceLock* lock, BackgroundSet* background,
+                             SandboxSpec sandbox, const Limits& limits)
+    : zygote_(zygote),
+      lock_(lock),
+      background_(background),
+      sandbox_(std::move(sandbox)),
+      limits_(limits) {
   filler_ = std::thread([this] { Fill(); });
 }
 
@@ -48,7 +52,8 @@ Result<WarmCandidate> CandidatePool::Lease(bool default_connections, TimePoint d
     const bool woken = changed_.wait_until(
         guard, deadline, [&] { return !ready_.empty() || failures_ >= kFailuresToReport; });
     if (!woken) return Err(ErrorCode::kTimeout, "no warm candidate became ready in time");
-    if (ready_.empty()) return Err(ErrorCode::kUnavailable, "no candidate can be started: {}", last_error_);
+    if (ready_.empty())
+      return Err(ErrorCode::kUnavailable, "no candidate can be started: {}", last_error_);
     WarmCandidate candidate = std::move(ready_.front());
     ready_.pop_front();
     changed_.notify_all();
@@ -65,12 +70,26 @@ void CandidatePool::Destroy(std::unique_ptr<RuntimeProcess> process) {
 
 Result<WarmCandidate> CandidatePool::Make(int connections) {
   SandboxSpec spec = sandbox_;
+  bool with_cgroup = false;
   {
     const std::lock_guard guard(mutex_);
     spec.uid = kFirstUid + made_++ % kUids;  // process limits count per user
+    with_cgroup = cgroups_;
   }
-  ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<RuntimeProcess> process, zygote_->Fork(Role::kCandidate, connections, &spec));
-  return WarmCandidate{std::move(process), {}};
+  WarmCandidate candidate;
+  ASSAY_ASSIGN_OR_RETURN(candidate.process, zygote_->Fork(Role::kCandidate, connections, &spec));
+  if (!with_cgroup) return candidate;
+  const pid_t pid = candidate.process->process().pid();
+  Result<Cgroup> cgroup =
+      Cgroup::Create(fmt::format("assay-{}", pid), {limits_.memory_bytes, spec.max_processes});
+  if (cgroup.ok() && cgroup->Add(pid).ok()) {
+    candidate.cgroup = *std::move(cgroup);
+  } else {
+    LogDebug("no cgroups: {}", cgroup.ok() ? "a process cannot be moved" : cgroup.error().message);
+    const std::lock_guard guard(mutex_);
+    cgroups_ = false;
+  }
+  return candidate;
 }
 
 void CandidatePool::Fill() {
@@ -96,9 +115,12 @@ void CandidatePool::Fill() {
         batch.push_back(*std::move(made));
       }
       for (WarmCandidate& candidate : batch) {
-        Result<json::object> hello = WaitReady(candidate.process.get(), DeadlineIn(Seconds(limits_.warm_s)));
-        if (hello.ok()) candidate.hello = *std::move(hello);
-        else error = hello.error().message;
+        Result<json::object> hello =
+            WaitReady(candidate.process.get(), DeadlineIn(Seconds(limits_.warm_s)));
+        if (hello.ok())
+          candidate.hello = *std::move(hello);
+        else
+          error = hello.error().message;
       }
     }
     std::erase_if(batch, [](const WarmCandidate& candidate) { return candidate.hello.empty(); });
@@ -110,7 +132,8 @@ void CandidatePool::Fill() {
       LogWarn("cannot warm a candidate: {}", error);
     }
     changed_.notify_all();
-    if (batch.empty()) changed_.wait_for(guard, std::chrono::milliseconds(300), [&] { return stopping_; });
+    if (batch.empty())
+      changed_.wait_for(guard, std::chrono::milliseconds(300), [&] { return stopping_; });
   }
 }
 

@@ -4,8 +4,10 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 
+#include "sandbox/cgroup.h"
 #include "worker/background.h"
 #include "worker/device_lock.h"
 #include "worker/zygote.h"
@@ -15,7 +17,8 @@ namespace assay {
 /// A candidate process that is warm and has run nothing but Assay's own code.
 struct WarmCandidate {
   std::unique_ptr<RuntimeProcess> process;
-  json::object hello;  ///< its "ready" message: sandbox report, milliseconds
+  json::object hello;            ///< its "ready" message: sandbox report, milliseconds
+  std::optional<Cgroup> cgroup;  ///< where the machine lets the worker make one
 };
 
 /// Keeps warmed, sandboxed, never used candidates ready. They are forked and warmed by a thread of
@@ -24,7 +27,8 @@ struct WarmCandidate {
 ///     forked --> confined --> warm (ready) --> leased --> used once --> destroyed
 class CandidatePool {
  public:
-  CandidatePool(Zygote* zygote, DeviceLock* lock, BackgroundSet* background, SandboxSpec sandbox, const Limits& limits);
+  CandidatePool(Zygote* zygote, DeviceLock* lock, BackgroundSet* background, SandboxSpec sandbox,
+                const Limits& limits);
   ~CandidatePool();
   CandidatePool(const CandidatePool&) = delete;
   CandidatePool& operator=(const CandidatePool&) = delete;
@@ -50,6 +54,7 @@ class CandidatePool {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<WarmCandidate> ready_;
+  bool cgroups_ = true;  ///< until the first one could not be made
   std::string last_error_;
   int failures_ = 0;
   uint32_t made_ = 0;

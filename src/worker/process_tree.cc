@@ -26,7 +26,8 @@ void AppendChildren(pid_t pid, std::vector<pid_t>* out) {
     Result<std::string> text = ReadFile(folder + "/" + entry->d_name + "/children");
     if (!text.ok()) continue;
     for (const std::string_view number : Split(*text, ' '))
-      if (!Trim(number).empty()) out->push_back(static_cast<pid_t>(std::strtol(std::string(number).c_str(), nullptr, 10)));
+      if (!Trim(number).empty())
+        out->push_back(static_cast<pid_t>(std::strtol(std::string(number).c_str(), nullptr, 10)));
   }
   ::closedir(threads);
 }
@@ -39,7 +40,9 @@ char ProcessState(pid_t pid) {
   return end == std::string::npos || end + 2 >= text->size() ? '\0' : (*text)[end + 2];
 }
 
-bool IsStopped(char state) { return state == 'T' || state == 't' || state == 'Z' || state == 'X' || state == 0; }
+bool IsStopped(char state) {
+  return state == 'T' || state == 't' || state == 'Z' || state == 'X' || state == 0;
+}
 
 }  // namespace
 
@@ -55,7 +58,8 @@ Result<int> StopTree(const ChildProcess& process, bool with_children, TimePoint 
   for (;;) {  // the group stop is complete when the kernel reports it to the parent
     siginfo_t info{};
     if (::waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(process.pidfd()), &info,
-                 WSTOPPED | WNOHANG | WNOWAIT | WEXITED) != 0 && errno != EINTR)
+                 WSTOPPED | WNOHANG | WNOWAIT | WEXITED) != 0 &&
+        errno != EINTR)
       return ErrnoError("waitid", errno);
     if (info.si_pid != 0 && info.si_code == CLD_STOPPED) break;
     if (info.si_pid != 0) return Err(ErrorCode::kClosed, "the process ended");
@@ -70,7 +74,8 @@ Result<int> StopTree(const ChildProcess& process, bool with_children, TimePoint 
     for (const pid_t child : children) ::kill(child, SIGSTOP);
     for (const pid_t child : children)
       while (!IsStopped(ProcessState(child))) {
-        if (Clock::now() >= deadline) return Err(ErrorCode::kTimeout, "a child process does not stop");
+        if (Clock::now() >= deadline)
+          return Err(ErrorCode::kTimeout, "a child process does not stop");
         ::sched_yield();
       }
     if (children.size() == known) return static_cast<int>(known);

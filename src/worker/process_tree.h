@@ -12,8 +12,8 @@ namespace assay {
 std::vector<pid_t> Descendants(pid_t pid);
 
 /// Stops a process of ours and, if `with_children`, everything below it: when this returns, none of
-/// them can run until it is continued. Returns how many descendants were stopped. kTimeout if a thread cannot be stopped (it hangs in the
-/// kernel), kClosed if the process ended.
+/// them can run until it is continued. Returns how many descendants were stopped. kTimeout if a
+/// thread cannot be stopped (it hangs in the kernel), kClosed if the process ended.
 Result<int> StopTree(const ChildProcess& process, bool with_children, TimePoint deadline);
 
 /// Lets the process itself run again, and its descendants if `with_children`.

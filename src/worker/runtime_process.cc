@@ -1,11 +1,11 @@
 #include "worker/runtime_process.h"
 
-#include "worker/process_tree.h"
-
 #include <poll.h>
 
 #include <cerrno>
 #include <filesystem>
+
+#include "worker/process_tree.h"
 
 namespace assay {
 namespace {
@@ -21,12 +21,14 @@ RuntimeProcess::~RuntimeProcess() {
   if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
 }
 
-Result<Message> RuntimeProcess::Call(const json::object& request, std::span<const int> fds, TimePoint deadline) {
+Result<Message> RuntimeProcess::Call(const json::object& request, std::span<const int> fds,
+                                     TimePoint deadline) {
   ASSAY_RETURN_IF_ERROR(Send(request, fds, deadline));
   return Receive(deadline);
 }
 
-Status RuntimeProcess::Send(const json::object& request, std::span<const int> fds, TimePoint deadline) {
+Status RuntimeProcess::Send(const json::object& request, std::span<const int> fds,
+                            TimePoint deadline) {
   Status sent = channel_.Send(request, fds, deadline);
   if (!sent.ok() && sent.error().code == ErrorCode::kClosed) return Died();
   return sent;
@@ -113,7 +115,8 @@ void RuntimeProcess::EndRounds() { PostWord(control_.page()->go, ControlPage::kS
 
 Result<int> RuntimeProcess::Freeze(TimePoint deadline) {
   Result<int> children = StopTree(process_, /*with_children=*/true, deadline);
-  if (!children.ok()) return children.error().code == ErrorCode::kClosed ? Died() : children.error();
+  if (!children.ok())
+    return children.error().code == ErrorCode::kClosed ? Died() : children.error();
   children_seen_ = std::max(children_seen_, *children);
   return children;
 }

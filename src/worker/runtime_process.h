@@ -18,8 +18,11 @@ class RuntimeProcess {
  public:
   RuntimeProcess(ChildProcess process, Channel channel, SharedControl control,
                  std::shared_ptr<CapturedOutput> out, std::shared_ptr<CapturedOutput> err)
-      : process_(std::move(process)), channel_(std::move(channel)), control_(std::move(control)),
-        out_(std::move(out)), err_(std::move(err)) {}
+      : process_(std::move(process)),
+        channel_(std::move(channel)),
+        control_(std::move(control)),
+        out_(std::move(out)),
+        err_(std::move(err)) {}
 
   ~RuntimeProcess();
   RuntimeProcess(const RuntimeProcess&) = delete;
@@ -44,8 +47,8 @@ class RuntimeProcess {
 
   /// Begins a series of rounds: the process waits for go. Call after the channel said "rounds".
   void ResetRounds();
-  /// Begins a round of `calls` calls on slots `first`...: reads the clock, sets go, lets the process
-  /// run if it is `frozen`. Returns the clock.
+  /// Begins a round of `calls` calls on slots `first`...: reads the clock, sets go, lets the
+  /// process run if it is `frozen`. Returns the clock.
   TimePoint StartRound(uint32_t first, uint32_t calls, bool frozen);
   /// Waits for done and stops the process again if `freeze`; microseconds since `start`. After
   /// kTimeout it may be called again.

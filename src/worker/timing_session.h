@@ -15,7 +15,8 @@ namespace assay {
 ///       -> the same for the other one, on the same inputs
 ///
 /// Between two rounds everything that belongs to the submission is stopped, so new inputs cannot be
-/// read, and old outputs cannot be changed, by anything; a kernel still in flight shows in the quiet.
+/// read, and old outputs cannot be changed, by anything; a kernel still in flight shows in the
+/// quiet.
 class TimingSession {
  public:
   struct Plan {
@@ -25,8 +26,8 @@ class TimingSession {
     double reference_us = 0;
     bool interpreted = false;  ///< Triton's interpreter: few rounds, times mean nothing
   };
-  TimingSession(Device* device, CandidateSession* candidate, CandidateSession* reference, SeedSource* seeds,
-                const Plan& plan)
+  TimingSession(Device* device, CandidateSession* candidate, CandidateSession* reference,
+                SeedSource* seeds, const Plan& plan)
       : device_(device), candidate_(candidate), reference_(reference), seeds_(seeds), plan_(plan) {}
 
   /// Fills `record` and appends to `flags`. Both sides are loaded and built.
@@ -40,7 +41,9 @@ class TimingSession {
   Outcome Enter(CandidateSession* side);
   Outcome Judged(const Result<Quietness>& quiet, int* busy);
   [[nodiscard]] bool Enough(const TimingRecord& record, double elapsed_s) const;
-  [[nodiscard]] uint64_t QuietNs() const { return device_->cuda() ? device_->limits().quiet_ns : 0; }
+  [[nodiscard]] uint64_t QuietNs() const {
+    return device_->cuda() ? device_->limits().quiet_ns : 0;
+  }
   [[nodiscard]] Seconds RoundLimit() const;
 
   Device* const device_;

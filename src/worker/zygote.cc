@@ -17,9 +17,12 @@ constexpr int kChannelFd = 3;
 
 std::string_view Name(Role role) {
   switch (role) {
-    case Role::kJudge: return "judge";
-    case Role::kReference: return "reference";
-    case Role::kCandidate: return "candidate";
+    case Role::kJudge:
+      return "judge";
+    case Role::kReference:
+      return "reference";
+    case Role::kCandidate:
+      return "candidate";
   }
   return "candidate";
 }
@@ -30,24 +33,28 @@ Result<std::string> FindNativeLibrary(const std::string& python_folder) {
   const ssize_t n = ::readlink("/proc/self/exe", self, sizeof self - 1);
   const std::string program(self, n > 0 ? static_cast<size_t>(n) : 0);
   const std::string folder = program.substr(0, program.rfind('/'));
-  for (const std::string& path : {folder + "/../lib/libassay_native.so", folder + "/libassay_native.so",
-                                  python_folder + "/assay/libassay_native.so"})
+  for (const std::string& path :
+       {folder + "/../lib/libassay_native.so", folder + "/libassay_native.so",
+        python_folder + "/assay/libassay_native.so"})
     if (::access(path.c_str(), R_OK) == 0) return path;
-  return Err(ErrorCode::kNotFound,
-             "libassay_native.so is neither in {}/../lib nor in {}/assay: build the target assay_native", folder,
-             python_folder);
+  return Err(
+      ErrorCode::kNotFound,
+      "libassay_native.so is neither in {}/../lib nor in {}/assay: build the target assay_native",
+      folder, python_folder);
 }
 
 /// Variables of ours that must not reach code that others wrote: keys, tokens and what would change
 /// how torch and Triton behave.
 std::vector<std::string> ForeignVariables() {
   std::vector<std::string> names;
-  constexpr std::string_view kKept[] = {"PATH", "HOME", "LANG", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH",
-                                        "PYTHONPATH", "VIRTUAL_ENV", "TMPDIR", "OPENBLAS_CORETYPE", "CC", "CXX"};
+  constexpr std::string_view kKept[] = {
+      "PATH",       "HOME",        "LANG",   "LD_LIBRARY_PATH",   "CUDA_HOME", "CUDA_PATH",
+      "PYTHONPATH", "VIRTUAL_ENV", "TMPDIR", "OPENBLAS_CORETYPE", "CC",        "CXX"};
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text(*entry);
     const std::string_view name = text.substr(0, text.find('='));
-    if (std::find(std::begin(kKept), std::end(kKept), name) == std::end(kKept) && name.substr(0, 3) != "LC_")
+    if (std::find(std::begin(kKept), std::end(kKept), name) == std::end(kKept) &&
+        name.substr(0, 3) != "LC_")
       names.emplace_back(name);
   }
   return names;
@@ -55,7 +62,8 @@ std::vector<std::string> ForeignVariables() {
 
 }  // namespace
 
-Result<std::unique_ptr<Zygote>> Zygote::Start(ZygoteOptions options, const Limits& limits, OutputDrain* drain) {
+Result<std::unique_ptr<Zygote>> Zygote::Start(ZygoteOptions options, const Limits& limits,
+                                              OutputDrain* drain) {
   // Grandchildren become ours when their parent ends, so that we reap and know them.
   if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) return ErrnoError("PR_SET_CHILD_SUBREAPER", errno);
   std::unique_ptr<Zygote> zygote(new Zygote(std::move(options), limits, drain));
@@ -79,24 +87,33 @@ Status Zygote::Launch() {
                             {"capability", options_.capability},
                             {"threads", options_.threads}};
   SpawnOptions spawn;
-  spawn.argv = {options_.python, "-c",
+  spawn.argv = {options_.python,
+                "-c",
                 "import sys; sys.path.insert(0, sys.argv[1]); from assay.runtime import zygote; "
                 "zygote.main(int(sys.argv[2]), sys.argv[3])",
-                python_folder, std::to_string(kChannelFd), json::serialize(config)};
+                python_folder,
+                std::to_string(kChannelFd),
+                json::serialize(config)};
   spawn.unset_env = ForeignVariables();
-  spawn.env = {{"PYTHONDONTWRITEBYTECODE", "1"}, {"PYTHONUNBUFFERED", "1"}, {"TOKENIZERS_PARALLELISM", "false"}};
+  spawn.env = {{"PYTHONDONTWRITEBYTECODE", "1"},
+               {"PYTHONUNBUFFERED", "1"},
+               {"TOKENIZERS_PARALLELISM", "false"}};
   if (options_.cuda) {
     spawn.env.emplace_back("CUDA_VISIBLE_DEVICES", options_.gpu_uuid);
     spawn.env.emplace_back("CUDA_DEVICE_ORDER", "PCI_BUS_ID");
-    // torch.cuda.is_available(), which imports call, would initialise CUDA here and forbid it in forks.
+    // torch.cuda.is_available(), which imports call, would initialise CUDA here and forbid it in
+    // forks.
     spawn.env.emplace_back("PYTORCH_NVML_BASED_CUDA_CHECK", "1");
-    spawn.env.emplace_back("TORCH_CUDA_ARCH_LIST",
-                           fmt::format("{}.{}", options_.capability / 10, options_.capability % 10));
+    spawn.env.emplace_back("TORCH_CUDA_ARCH_LIST", fmt::format("{}.{}", options_.capability / 10,
+                                                               options_.capability % 10));
   } else {
     spawn.env.emplace_back("CUDA_VISIBLE_DEVICES", "");
     spawn.env.emplace_back("TRITON_INTERPRET", "1");
   }
-  spawn.fds = {{null.get(), 0}, {err.write_end.get(), 1}, {err.write_end.get(), 2}, {pair.second.get(), kChannelFd}};
+  spawn.fds = {{null.get(), 0},
+               {err.write_end.get(), 1},
+               {err.write_end.get(), 2},
+               {pair.second.get(), kChannelFd}};
   ASSAY_ASSIGN_OR_RETURN(process_, Spawn(spawn));
   pair.second.Reset();
   err.write_end.Reset();
@@ -111,12 +128,14 @@ Status Zygote::Launch() {
   static_cast<void>(process_.Kill());
   const std::string why = hello.ok() ? GetString(hello->body, "error") : stderr_->Text();
   return Err(ErrorCode::kUnavailable,
-             "'{}' cannot run torch: {}\nName an interpreter that has torch >= 2.6 with --python PATH, or run "
+             "'{}' cannot run torch: {}\nName an interpreter that has torch >= 2.6 with --python "
+             "PATH, or run "
              "`{} -m pip install torch triton`.",
              options_.python, TruncateMiddle(CleanText(Trim(why)), 1500), options_.python);
 }
 
-Result<std::unique_ptr<RuntimeProcess>> Zygote::Fork(Role role, int connections, const SandboxSpec* sandbox) {
+Result<std::unique_ptr<RuntimeProcess>> Zygote::Fork(Role role, int connections,
+                                                     const SandboxSpec* sandbox) {
   json::object env;
   if (options_.cuda) env["CUDA_DEVICE_MAX_CONNECTIONS"] = std::to_string(connections);
   json::object request{{"op", "fork"}, {"role", Name(role)}, {"env", std::move(env)}};
@@ -141,10 +160,11 @@ Result<std::unique_ptr<RuntimeProcess>> Zygote::ForkOnce(const json::object& req
   ASSAY_ASSIGN_OR_RETURN(const Message reply, channel_.Receive(deadline));
   const auto pid = static_cast<pid_t>(GetInt(reply.body, "pid"));
   if (pid <= 0)
-    return Err(ErrorCode::kInternal, "fork failed: {}", GetString(reply.body, "error", "no process number"));
+    return Err(ErrorCode::kInternal, "fork failed: {}",
+               GetString(reply.body, "error", "no process number"));
   ASSAY_ASSIGN_OR_RETURN(ChildProcess child, ChildProcess::Adopt(pid, /*group=*/false));
-  return std::make_unique<RuntimeProcess>(std::move(child), Channel(std::move(pair.first)), std::move(control),
-                                          out.output, err.output);
+  return std::make_unique<RuntimeProcess>(std::move(child), Channel(std::move(pair.first)),
+                                          std::move(control), out.output, err.output);
 }
 
 Result<json::object> WaitReady(RuntimeProcess* process, TimePoint deadline) {

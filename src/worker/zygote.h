@@ -13,11 +13,11 @@ namespace assay {
 
 /// What a zygote is started with.
 struct ZygoteOptions {
-  std::string python;      ///< interpreter with torch
+  std::string python;  ///< interpreter with torch
   bool cuda = false;
-  std::string gpu_uuid;    ///< the one GPU its children see
-  int capability = 0;      ///< e.g. 90; 0 without a GPU
-  int threads = 1;         ///< CPU threads of torch in each process
+  std::string gpu_uuid;  ///< the one GPU its children see
+  int capability = 0;    ///< e.g. 90; 0 without a GPU
+  int threads = 1;       ///< CPU threads of torch in each process
 };
 
 enum class Role { kJudge, kReference, kCandidate };
@@ -27,7 +27,8 @@ enum class Role { kJudge, kReference, kCandidate };
 class Zygote {
  public:
   /// Starts it and waits until torch is imported. Errors name the interpreter and what it lacks.
-  static Result<std::unique_ptr<Zygote>> Start(ZygoteOptions options, const Limits& limits, OutputDrain* drain);
+  static Result<std::unique_ptr<Zygote>> Start(ZygoteOptions options, const Limits& limits,
+                                               OutputDrain* drain);
   ~Zygote();
   Zygote(const Zygote&) = delete;
   Zygote& operator=(const Zygote&) = delete;
@@ -35,7 +36,8 @@ class Zygote {
   /// Forks a process and returns once it exists, before it is warm: its first message will be
   /// {"event": "ready"}. `connections` is CUDA_DEVICE_MAX_CONNECTIONS. With a sandbox spec the
   /// process is confined before it does anything.
-  Result<std::unique_ptr<RuntimeProcess>> Fork(Role role, int connections, const SandboxSpec* sandbox);
+  Result<std::unique_ptr<RuntimeProcess>> Fork(Role role, int connections,
+                                               const SandboxSpec* sandbox);
 
   /// {torch, triton, cuda, python, cuda_home, paths} as the interpreter reported them.
   [[nodiscard]] const json::object& environment() const { return environment_; }

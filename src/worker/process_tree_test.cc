@@ -1,0 +1,75 @@
+#include "worker/process_tree.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+namespace assay {
+namespace {
+
+/// A shell with two children that write line after line, each to a file.
+struct ProcessTreeTest : testing::Test {
+  void SetUp() override {
+    char folder[] = "/tmp/assay-tree-XXXXXX";
+    ASSERT_NE(::mkdtemp(folder), nullptr);
+    path = folder;
+    SpawnOptions options;
+    options.argv = {
+        "sh", "-c",
+        "count() { while :; do echo >> " + path + "/$1; done; }; count a & count b & wait"};
+    child = *Spawn(options);
+    for (int i = 0; i < 200 && (Count("a") == 0 || Count("b") == 0); ++i) ::usleep(10'000);
+    ASSERT_GT(Count("a"), 0);
+  }
+  void TearDown() override {
+    static_cast<void>(child.Kill());
+    ::unlink((path + "/a").c_str());
+    ::unlink((path + "/b").c_str());
+    ::rmdir(path.c_str());
+  }
+  size_t Count(const std::string& name) const {
+    Result<std::string> text = ReadFile(path + "/" + name);
+    return text.ok() ? text->size() : 0;
+  }
+
+  std::string path;
+  ChildProcess child;
+};
+
+TEST_F(ProcessTreeTest, StopsEverythingBelowAndContinues) {
+  Result<int> stopped = StopTree(child, /*with_children=*/true, DeadlineIn(Seconds(5)));
+  ASSERT_TRUE(stopped.ok()) << stopped.error().message;
+  EXPECT_EQ(*stopped, 2);
+  const size_t a = Count("a");
+  const size_t b = Count("b");
+  ::usleep(100'000);
+  EXPECT_EQ(Count("a"), a);
+  EXPECT_EQ(Count("b"), b);
+
+  ContinueTree(child, /*with_children=*/true);
+  for (int i = 0; i < 200 && Count("a") == a; ++i) ::usleep(10'000);
+  EXPECT_GT(Count("a"), a);
+}
+
+TEST_F(ProcessTreeTest, ChildrenStayStoppedWhenOnlyTheParentContinues) {
+  ASSERT_TRUE(StopTree(child, true, DeadlineIn(Seconds(5))).ok());
+  ContinueTree(child, /*with_children=*/false);
+  const size_t a = Count("a");
+  ::usleep(100'000);
+  EXPECT_EQ(Count("a"), a);
+}
+
+TEST_F(ProcessTreeTest, CountsResidentMemoryOfTheFamily) {
+  EXPECT_GT(ResidentBytes(child.pid()), 100u << 10u);
+}
+
+TEST_F(ProcessTreeTest, AProcessThatEndedIsClosed) {
+  child.Signal(SIGKILL);
+  ::usleep(50'000);
+  Result<int> stopped = StopTree(child, true, DeadlineIn(Seconds(1)));
+  ASSERT_FALSE(stopped.ok());
+  EXPECT_EQ(stopped.error().code, ErrorCode::kClosed);
+}
+
+}  // namespace
+}  // namespace assay
