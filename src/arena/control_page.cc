@@ -16,7 +16,8 @@ namespace {
 // a candidate that computes on this machine's CPUs.
 constexpr auto kSpin = std::chrono::microseconds(30);
 
-long Futex(const std::atomic<uint32_t>& word, int operation, uint32_t value, const timespec* timeout) {
+long Futex(const std::atomic<uint32_t>& word, int operation, uint32_t value,
+           const timespec* timeout) {
   return ::syscall(SYS_futex, &word, operation, value, timeout, nullptr, 0);
 }
 
@@ -29,7 +30,8 @@ Result<SharedControl> SharedControl::Create() {
   // Sealed in size: a candidate that shrinks the page would crash the worker with SIGBUS.
   if (::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
     return ErrnoError("F_ADD_SEALS", errno);
-  void* memory = ::mmap(nullptr, sizeof(ControlPage), PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+  void* memory =
+      ::mmap(nullptr, sizeof(ControlPage), PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
   if (memory == MAP_FAILED) return ErrnoError("mmap", errno);
   return SharedControl(std::move(fd), static_cast<ControlPage*>(memory));
 }

@@ -23,9 +23,9 @@ struct ControlPage {
   char pad0[60];
   std::atomic<uint32_t> done;
   char pad1[60];
-  std::atomic<uint32_t> calls;           ///< worker: calls of round `go`
-  std::atomic<uint32_t> first_slot;      ///< worker: first input slot of the round
-  std::atomic<uint32_t> failed;          ///< candidate: the round ended in an exception
+  std::atomic<uint32_t> calls;       ///< worker: calls of round `go`
+  std::atomic<uint32_t> first_slot;  ///< worker: first input slot of the round
+  std::atomic<uint32_t> failed;      ///< candidate: the round ended in an exception
 };
 static_assert(std::atomic<uint32_t>::is_always_lock_free);
 

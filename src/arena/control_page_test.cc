@@ -1,10 +1,9 @@
 #include "arena/control_page.h"
 
+#include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <gtest/gtest.h>
 
 namespace assay {
 namespace {

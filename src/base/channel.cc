@@ -14,7 +14,8 @@ Status WaitFor(int fd, short events, TimePoint deadline) {
     pollfd entry{fd, events, 0};
     const int ready = ::poll(&entry, 1, PollTimeout(deadline));
     if (ready > 0) return {};
-    if (ready == 0 && Clock::now() >= deadline) return Err(ErrorCode::kTimeout, "no answer in time");
+    if (ready == 0 && Clock::now() >= deadline)
+      return Err(ErrorCode::kTimeout, "no answer in time");
     if (ready < 0 && errno != EINTR) return ErrnoError("poll", errno);
   }
 }
@@ -25,7 +26,8 @@ Status Channel::Send(const json::object& body, std::span<const int> fds, TimePoi
   ASSAY_CHECK(fds.size() <= kMaxFds);
   const std::string text = json::serialize(body);
   if (text.size() > kMaxFrame)
-    return Err(ErrorCode::kInvalid, "message of {} bytes is over the limit of {}", text.size(), kMaxFrame);
+    return Err(ErrorCode::kInvalid, "message of {} bytes is over the limit of {}", text.size(),
+               kMaxFrame);
   std::string frame(4, '\0');
   for (size_t i = 0; i < 4; ++i) frame[i] = static_cast<char>((text.size() >> (8 * i)) & 0xFFu);
   frame += text;
@@ -60,7 +62,8 @@ Status Channel::Send(const json::object& body, std::span<const int> fds, TimePoi
   return {};
 }
 
-Status Channel::ReadExactly(char* data, size_t size, TimePoint deadline, std::vector<UniqueFd>* fds) {
+Status Channel::ReadExactly(char* data, size_t size, TimePoint deadline,
+                            std::vector<UniqueFd>* fds) {
   while (size > 0) {
     iovec part{data, size};
     msghdr header{};

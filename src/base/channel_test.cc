@@ -1,13 +1,12 @@
 #include "base/channel.h"
 
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <thread>
-
-#include <gtest/gtest.h>
 
 namespace assay {
 namespace {
@@ -77,7 +76,8 @@ TEST_F(ChannelTest, ClosedPeer) {
 
 TEST_F(ChannelTest, APeerThatDoesNotReadTimesOut) {
   const std::string big(3u << 20, 'x');
-  EXPECT_EQ(a.Send({{"big", big}}, {}, DeadlineIn(Seconds(0.05))).error().code, ErrorCode::kTimeout);
+  EXPECT_EQ(a.Send({{"big", big}}, {}, DeadlineIn(Seconds(0.05))).error().code,
+            ErrorCode::kTimeout);
 }
 
 }  // namespace

@@ -15,7 +15,9 @@ inline TimePoint DeadlineIn(Seconds seconds) {
   return Clock::now() + std::chrono::duration_cast<Duration>(seconds);
 }
 
-inline double MillisecondsSince(TimePoint start) { return Milliseconds(Clock::now() - start).count(); }
+inline double MillisecondsSince(TimePoint start) {
+  return Milliseconds(Clock::now() - start).count();
+}
 
 /// Milliseconds until `deadline` for poll(2): at least 0, rounded up.
 inline int PollTimeout(TimePoint deadline) {

@@ -10,7 +10,8 @@ namespace assay {
 
 Digest Sha256(std::string_view data) {
   Digest digest{};
-  ASSAY_CHECK(EVP_Digest(data.data(), data.size(), digest.data(), nullptr, EVP_sha256(), nullptr) == 1);
+  ASSAY_CHECK(EVP_Digest(data.data(), data.size(), digest.data(), nullptr, EVP_sha256(), nullptr) ==
+              1);
   return digest;
 }
 

@@ -41,7 +41,8 @@ const json::value* Find(const json::object& object, std::string_view key) {
 
 Result<json::value> ParseJson(std::string_view text, size_t max_bytes) {
   if (text.size() > max_bytes)
-    return Err(ErrorCode::kInvalid, "JSON text of {} bytes is over the limit of {}", text.size(), max_bytes);
+    return Err(ErrorCode::kInvalid, "JSON text of {} bytes is over the limit of {}", text.size(),
+               max_bytes);
   json::parse_options options;
   options.max_depth = kJsonMaxDepth;
   boost::system::error_code code;
@@ -68,7 +69,8 @@ std::string PrettyJson(const json::value& value) {
 
 std::string GetString(const json::object& object, std::string_view key, std::string_view fallback) {
   const json::value* value = Find(object, key);
-  return std::string(value != nullptr && value->is_string() ? std::string_view(value->get_string()) : fallback);
+  return std::string(value != nullptr && value->is_string() ? std::string_view(value->get_string())
+                                                            : fallback);
 }
 
 double GetDouble(const json::object& object, std::string_view key, double fallback) {

@@ -1,9 +1,8 @@
 #pragma once
 
+#include <boost/json.hpp>
 #include <string>
 #include <string_view>
-
-#include <boost/json.hpp>
 
 #include "base/result.h"
 
@@ -25,7 +24,8 @@ std::string PrettyJson(const json::value& value);
 
 /// Typed reading of members that may be absent or of another type: then `fallback`.
 /// These never throw, so they are safe on objects that a hostile peer wrote.
-std::string GetString(const json::object& object, std::string_view key, std::string_view fallback = "");
+std::string GetString(const json::object& object, std::string_view key,
+                      std::string_view fallback = "");
 double GetDouble(const json::object& object, std::string_view key, double fallback = 0);
 int64_t GetInt(const json::object& object, std::string_view key, int64_t fallback = 0);
 bool GetBool(const json::object& object, std::string_view key, bool fallback = false);

@@ -14,7 +14,8 @@ TEST(JsonTest, RefusesDeepBrokenAndLongText) {
 }
 
 TEST(JsonTest, TypedReadsNeverThrow) {
-  const json::object object = *ParseJsonObject(R"({"s": "x", "n": 3, "d": 1.5, "b": true, "o": {"k": []}})");
+  const json::object object =
+      *ParseJsonObject(R"({"s": "x", "n": 3, "d": 1.5, "b": true, "o": {"k": []}})");
   EXPECT_EQ(GetString(object, "s"), "x");
   EXPECT_EQ(GetString(object, "n", "fallback"), "fallback");
   EXPECT_EQ(GetInt(object, "n"), 3);

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <string_view>
-
 #include <fmt/format.h>
+
+#include <string_view>
 
 namespace assay {
 

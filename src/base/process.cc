@@ -33,7 +33,8 @@ std::vector<std::string> ChildEnvironment(const SpawnOptions& options) {
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text(*entry);
     const size_t equals = text.find('=');
-    if (equals != std::string_view::npos) variables.emplace(text.substr(0, equals), text.substr(equals + 1));
+    if (equals != std::string_view::npos)
+      variables.emplace(text.substr(0, equals), text.substr(equals + 1));
   }
   for (const std::string& name : options.unset_env) variables.erase(name);
   for (const auto& [name, value] : options.env) variables[name] = value;
@@ -57,7 +58,8 @@ std::vector<char*> Pointers(std::vector<std::string>& strings) {
   ::setpgid(0, 0);
   // Sources move above every target first, so that no dup2 overwrites a source not yet copied.
   int moved[kHighestChildFd];
-  for (size_t i = 0; i < fds.size(); ++i) moved[i] = ::fcntl(fds[i].first, F_DUPFD, kHighestChildFd);
+  for (size_t i = 0; i < fds.size(); ++i)
+    moved[i] = ::fcntl(fds[i].first, F_DUPFD, kHighestChildFd);
   for (size_t i = 0; i < fds.size(); ++i)
     if (::dup2(moved[i], fds[i].second) < 0) ::_exit(127);
   bool keep[kHighestChildFd] = {true, true, true};
@@ -75,7 +77,9 @@ std::vector<char*> Pointers(std::vector<std::string>& strings) {
 }  // namespace
 
 std::string ExitStatus::ToString() const {
-  if (signal != 0) return fmt::format("signal {} ({})", signal, ::strsignal(signal));  // NOLINT(concurrency-mt-unsafe)
+  if (signal != 0)
+    return fmt::format("signal {} ({})", signal,
+                       ::strsignal(signal));  // NOLINT(concurrency-mt-unsafe)
   return fmt::format("exit code {}", code);
 }
 
@@ -122,7 +126,8 @@ Result<ExitStatus> ChildProcess::Wait(TimePoint deadline) {
     if (ready < 0 && errno != EINTR) return ErrnoError("poll", errno);
   }
   siginfo_t info{};
-  while (::waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(pidfd_.get()), &info, WEXITED) != 0)
+  while (::waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(pidfd_.get()), &info,
+                  WEXITED) != 0)
     if (errno != EINTR) return ErrnoError("waitid", errno);
   // The leader is gone; what it left behind in its group goes too.
   if (group_) ::kill(-pid_, SIGKILL);
@@ -144,7 +149,8 @@ Result<ExitStatus> ChildProcess::Kill() {
 
 Result<ChildProcess> Spawn(const SpawnOptions& options) {
   ASSAY_CHECK(!options.argv.empty());
-  for (const auto& pair : options.fds) ASSAY_CHECK(pair.second >= 0 && pair.second < kHighestChildFd);
+  for (const auto& pair : options.fds)
+    ASSAY_CHECK(pair.second >= 0 && pair.second < kHighestChildFd);
   ASSAY_ASSIGN_OR_RETURN(const std::string program, FindProgram(options.argv[0]));
   std::vector<std::string> arguments = options.argv;
   std::vector<std::string> variables = ChildEnvironment(options);
@@ -157,7 +163,8 @@ Result<ChildProcess> Spawn(const SpawnOptions& options) {
   return ChildProcess::Adopt(pid, /*group=*/true);
 }
 
-Result<CommandOutput> RunCommand(const std::vector<std::string>& argv, Seconds timeout, size_t max_bytes) {
+Result<CommandOutput> RunCommand(const std::vector<std::string>& argv, Seconds timeout,
+                                 size_t max_bytes) {
   const TimePoint deadline = DeadlineIn(timeout);
   ASSAY_ASSIGN_OR_RETURN(auto out_pipe, Pipe());
   ASSAY_ASSIGN_OR_RETURN(auto err_pipe, Pipe());

@@ -13,8 +13,8 @@ namespace assay {
 
 /// How a process ended.
 struct ExitStatus {
-  int code = -1;    ///< exit code, or -1 when a signal ended it
-  int signal = 0;   ///< signal number, or 0
+  int code = -1;   ///< exit code, or -1 when a signal ended it
+  int signal = 0;  ///< signal number, or 0
   [[nodiscard]] bool success() const { return code == 0; }
   /// "exit code 3" or "signal 11 (Segmentation fault)".
   [[nodiscard]] std::string ToString() const;
@@ -48,13 +48,15 @@ class ChildProcess {
 
 struct SpawnOptions {
   std::vector<std::string> argv;
-  std::vector<std::pair<std::string, std::string>> env;  ///< added to, or replacing, the inherited ones
+  std::vector<std::pair<std::string, std::string>>
+      env;  ///< added to, or replacing, the inherited ones
   std::vector<std::string> unset_env;
   std::vector<std::pair<int, int>> fds;  ///< (ours, the child's number); all others are closed
 };
 
 /// Starts a program in a process group of its own. It outlives this process unless it watches a
-/// descriptor that closes with it (PR_SET_PDEATHSIG would follow the calling thread, not the process).
+/// descriptor that closes with it (PR_SET_PDEATHSIG would follow the calling thread, not the
+/// process).
 Result<ChildProcess> Spawn(const SpawnOptions& options);
 
 struct CommandOutput {

@@ -1,15 +1,15 @@
 #include "base/process.h"
 
+#include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
-
-#include <gtest/gtest.h>
 
 namespace assay {
 namespace {
 
 TEST(ProcessTest, CapturesBothStreamsAndTheCode) {
-  Result<CommandOutput> output = RunCommand({"sh", "-c", "echo out; echo err >&2; exit 3"}, Seconds(10));
+  Result<CommandOutput> output =
+      RunCommand({"sh", "-c", "echo out; echo err >&2; exit 3"}, Seconds(10));
   ASSERT_TRUE(output.ok());
   EXPECT_EQ(output->out, "out\n");
   EXPECT_EQ(output->err, "err\n");
@@ -18,7 +18,8 @@ TEST(ProcessTest, CapturesBothStreamsAndTheCode) {
 }
 
 TEST(ProcessTest, OutputIsBoundedAndDrained) {
-  Result<CommandOutput> output = RunCommand({"sh", "-c", "head -c 5000000 /dev/zero"}, Seconds(10), 1000);
+  Result<CommandOutput> output =
+      RunCommand({"sh", "-c", "head -c 5000000 /dev/zero"}, Seconds(10), 1000);
   ASSERT_TRUE(output.ok());
   EXPECT_EQ(output->out.size(), 1000u);
   EXPECT_TRUE(output->status.success());

@@ -1,13 +1,13 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
 #include <string>
 #include <utility>
 #include <variant>
-
-#include <fmt/format.h>
 
 namespace assay {
 
@@ -44,8 +44,9 @@ template <typename... Args>
 }
 
 /// Programmer errors; stays on in release.
-#define ASSAY_CHECK(condition) \
-  ((condition) ? static_cast<void>(0) : ::assay::Fatal("check failed: " #condition, __FILE__, __LINE__))
+#define ASSAY_CHECK(condition)        \
+  ((condition) ? static_cast<void>(0) \
+               : ::assay::Fatal("check failed: " #condition, __FILE__, __LINE__))
 
 /// A value or an Error. Exceptions never cross a module; this does.
 ///
@@ -55,8 +56,10 @@ template <typename... Args>
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT(google-explicit-constructor)
-  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
+  Result(T value)
+      : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  Result(Error error)
+      : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
 
   [[nodiscard]] bool ok() const { return state_.index() == 0; }
   [[nodiscard]] const Error& error() const {
@@ -105,16 +108,16 @@ using Status = Result<void>;
 #define ASSAY_CONCAT(a, b) ASSAY_CONCAT_INNER(a, b)
 
 /// Returns the Error of `expression` from the enclosing function, if it is one.
-#define ASSAY_RETURN_IF_ERROR(expression)                 \
-  do {                                                    \
+#define ASSAY_RETURN_IF_ERROR(expression)                                                  \
+  do {                                                                                     \
     if (auto assay_status = (expression); !assay_status.ok()) return assay_status.error(); \
   } while (false)
 
 /// `ASSAY_ASSIGN_OR_RETURN(auto x, F());` declares x or returns F's Error.
-#define ASSAY_ASSIGN_OR_RETURN(declaration, expression)                         \
-  auto ASSAY_CONCAT(assay_result_, __LINE__) = (expression);                    \
-  if (!ASSAY_CONCAT(assay_result_, __LINE__).ok())                              \
-    return ASSAY_CONCAT(assay_result_, __LINE__).error();                       \
+#define ASSAY_ASSIGN_OR_RETURN(declaration, expression)      \
+  auto ASSAY_CONCAT(assay_result_, __LINE__) = (expression); \
+  if (!ASSAY_CONCAT(assay_result_, __LINE__).ok())           \
+    return ASSAY_CONCAT(assay_result_, __LINE__).error();    \
   declaration = *std::move(ASSAY_CONCAT(assay_result_, __LINE__))
 
 }  // namespace assay

@@ -1,11 +1,11 @@
 #include "base/strings.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cstdint>
 #include <numeric>
-
-#include <fmt/format.h>
 
 namespace assay {
 namespace {
@@ -37,7 +37,8 @@ size_t Utf8SequenceLength(std::string_view text) {
     point = (point << 6u) | (byte(i) & 0x3Fu);
   }
   constexpr uint32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
-  if (point < kSmallest[length] || point > 0x10FFFF || (point >= 0xD800 && point <= 0xDFFF)) return 0;
+  if (point < kSmallest[length] || point > 0x10FFFF || (point >= 0xD800 && point <= 0xDFFF))
+    return 0;
   return length;
 }
 

@@ -11,8 +11,8 @@ std::vector<std::string_view> Split(std::string_view text, char separator);
 std::string Join(const std::vector<std::string>& parts, std::string_view separator);
 std::string ToLower(std::string_view text);
 
-/// At most `max_bytes` of text: keeps the head and the tail, says in the middle how much is missing,
-/// and never cuts a UTF-8 sequence.
+/// At most `max_bytes` of text: keeps the head and the tail, says in the middle how much is
+/// missing, and never cuts a UTF-8 sequence.
 std::string TruncateMiddle(std::string_view text, size_t max_bytes);
 
 /// Replaces invalid UTF-8 by U+FFFD and drops ANSI escapes and control characters other than
