@@ -289,7 +289,6 @@ def test_a_submission_in_a_loop_dies_with_the_program(engine):
     assert not left
 
 
-@pytest.mark.xfail(strict=True, reason="judge and reference are killed at the end, so nobody removes their folders")
 def test_a_run_leaves_no_files_behind(run_assay, tmp_path):
     """Neither task sources nor build folders stay in TMPDIR when all went well."""
     temporary = tmp_path / "tmp"
