@@ -1,11 +1,13 @@
-"""Finds the compiled assay.rl: installed, else in the newest build tree ($ASSAY_BUILD or build/*)."""
+"""Finds assay.rl's compiled part: installed, else in the newest build tree ($ASSAY_BUILD or build/*)."""
 
 import importlib.machinery
+import importlib.util
 import os
 import pathlib
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
 sys.path.insert(0, str(HERE))  # reference.py and batches.py
 
 
@@ -17,20 +19,26 @@ def _compiled() -> bool:
     return True
 
 
-def _use_build_tree() -> None:
+def _load_from_build_tree() -> None:
+    """Puts the built module under its name; the package itself stays the source tree's, so that other
+    tests of this session keep the modules they have."""
     build = os.environ.get("ASSAY_BUILD")
-    trees = [pathlib.Path(build)] if build else (HERE.parents[1] / "build").glob("*")
+    trees = [pathlib.Path(build)] if build else (ROOT / "build").glob("*")
     names = ["_core" + suffix for suffix in importlib.machinery.EXTENSION_SUFFIXES]
     modules = [m for t in trees for n in names if (m := t / "python/assay/rl" / n).exists()]
-    if modules:
-        newest = max(modules, key=lambda m: m.stat().st_mtime)
-        sys.path.insert(0, str(newest.parents[2]))
-        for name in [n for n in sys.modules if n == "assay" or n.startswith("assay.")]:
-            del sys.modules[name]
+    if not modules:
+        return
+    if str(ROOT / "python") not in sys.path:
+        sys.path.append(str(ROOT / "python"))
+    newest = max(modules, key=lambda m: m.stat().st_mtime)
+    spec = importlib.util.spec_from_file_location("assay.rl._core", newest)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    sys.modules["assay.rl._core"] = module
 
 
 if not _compiled():
-    _use_build_tree()
+    _load_from_build_tree()
 
 collect_ignore_glob = [] if _compiled() else ["test_*.py"]
 
@@ -49,4 +57,4 @@ def pytest_report_header():
         return None
     import assay.rl
 
-    return f"assay.rl from {pathlib.Path(assay.rl.__file__).parent}"
+    return f"assay.rl with {assay.rl._core.__file__}"
