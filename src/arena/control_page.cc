@@ -46,21 +46,27 @@ SharedControl::~SharedControl() {
   if (page_ != nullptr) ::munmap(page_, sizeof(ControlPage));
 }
 
-bool WaitWord(const std::atomic<uint32_t>& word, uint32_t value, TimePoint deadline) {
+uint32_t WaitWhile(const std::atomic<uint32_t>& word, uint32_t value, TimePoint deadline) {
   const TimePoint spin_until = Clock::now() + kSpin;
   for (;;) {
     const uint32_t seen = word.load(std::memory_order_acquire);
-    if (seen == value) return true;
+    if (seen != value) return seen;
     const TimePoint now = Clock::now();
-    if (now >= deadline) return false;
+    if (now >= deadline) return seen;
     if (now < spin_until) {
       __builtin_ia32_pause();
       continue;
     }
     const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(deadline - now).count();
     const timespec timeout{left / 1'000'000'000, left % 1'000'000'000};
-    Futex(word, FUTEX_WAIT, seen, &timeout);
+    Futex(word, FUTEX_WAIT, value, &timeout);
   }
+}
+
+bool WaitWord(const std::atomic<uint32_t>& word, uint32_t value, TimePoint deadline) {
+  uint32_t seen = word.load(std::memory_order_acquire);
+  while (seen != value && Clock::now() < deadline) seen = WaitWhile(word, seen, deadline);
+  return seen == value;
 }
 
 void PostWord(std::atomic<uint32_t>& word, uint32_t value) {

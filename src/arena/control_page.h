@@ -48,11 +48,14 @@ class SharedControl {
   ControlPage* page_ = nullptr;
 };
 
-/// Waits until `word` equals `value`: spins briefly, then sleeps in the kernel (futex).
-/// False when `deadline` passes first. Usable between processes.
+/// Waits while `word` holds `value`: spins briefly, then sleeps in the kernel (futex). Returns what
+/// it holds then; still `value` when `deadline` passed. Usable between processes.
+uint32_t WaitWhile(const std::atomic<uint32_t>& word, uint32_t value, TimePoint deadline);
+
+/// Waits until `word` equals `value`; false when `deadline` passes first.
 bool WaitWord(const std::atomic<uint32_t>& word, uint32_t value, TimePoint deadline);
 
-/// Stores and wakes a WaitWord on the other side.
+/// Stores and wakes a waiter on the other side.
 void PostWord(std::atomic<uint32_t>& word, uint32_t value);
 
 }  // namespace assay

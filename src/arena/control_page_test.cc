@@ -5,6 +5,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <thread>
+
 namespace assay {
 namespace {
 
@@ -39,6 +41,18 @@ TEST(ControlPageTest, ThePageCannotBeShrunk) {
   EXPECT_NE(::ftruncate(control.fd(), 0), 0);
   control.page()->calls = 7;
   EXPECT_EQ(control.page()->calls, 7u);
+}
+
+TEST(ControlPageTest, AChangeToAnyOtherValueEndsWaitWhile) {
+  SharedControl control = *SharedControl::Create();
+  std::thread other([&] {
+    ::usleep(20'000);
+    PostWord(control.page()->go, ControlPage::kStop);
+  });
+  const TimePoint start = Clock::now();
+  EXPECT_EQ(WaitWhile(control.page()->go, 0, DeadlineIn(Seconds(5))), ControlPage::kStop);
+  EXPECT_LT(MillisecondsSince(start), 2000);
+  other.join();
 }
 
 }  // namespace

@@ -118,6 +118,7 @@ using Status = Result<void>;
   auto ASSAY_CONCAT(assay_result_, __LINE__) = (expression); \
   if (!ASSAY_CONCAT(assay_result_, __LINE__).ok())           \
     return ASSAY_CONCAT(assay_result_, __LINE__).error();    \
-  declaration = *std::move(ASSAY_CONCAT(assay_result_, __LINE__))
+  declaration =                                              \
+      *std::move(ASSAY_CONCAT(assay_result_, __LINE__))  // NOLINT(bugprone-macro-parentheses)
 
 }  // namespace assay

@@ -50,14 +50,13 @@ int assay_control_wait_go(void* memory, uint32_t round, double seconds) {
   auto* page = static_cast<assay::ControlPage*>(memory);
   const pid_t parent = ::getppid();
   const auto deadline = assay::DeadlineIn(assay::Seconds(seconds));
-  while (assay::Clock::now() < deadline) {
-    if (page->go.load(std::memory_order_acquire) == assay::ControlPage::kStop) return 0;
-    if (::getppid() != parent) return 0;
-    if (assay::WaitWord(page->go, round,
-                        std::min(deadline, assay::DeadlineIn(assay::Seconds(0.05)))))
-      return 1;
+  for (;;) {
+    const uint32_t seen = page->go.load(std::memory_order_acquire);
+    if (seen == round) return 1;
+    if (seen == assay::ControlPage::kStop || ::getppid() != parent) return 0;
+    if (assay::Clock::now() >= deadline) return -1;
+    assay::WaitWhile(page->go, seen, std::min(deadline, assay::DeadlineIn(assay::Seconds(0.1))));
   }
-  return -1;
 }
 
 uint32_t assay_control_calls(void* memory) {

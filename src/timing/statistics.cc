@@ -183,7 +183,7 @@ Bracket LearnBracket(std::span<const RoundClock> trusted) {
   }
   Bracket bracket;
   if (costs.empty()) return bracket;
-  bracket.overhead_us = Quantile(costs, 0.5);
+  bracket.overhead_us = Quantile(costs, 0.2);
   bracket.slack_us = std::max(kLeastSlackUs, Quantile(costs, 0.9) - bracket.overhead_us);
   return bracket;
 }

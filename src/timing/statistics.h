@@ -77,8 +77,9 @@ Reconciled Reconcile(std::span<const RoundClock> rounds);
 /// What the bracket of a round costs beside its calls, learned from rounds of a process that is
 /// trusted: there the inside clock is true, so the rest of the bracket is overhead.
 struct Bracket {
-  double overhead_us = 0;  ///< median over rounds of outside - sum of inside, at least 0
-  double slack_us = 5;     ///< its 90th percentile less its median, at least 5
+  double overhead_us = 0;  ///< 20th percentile over rounds of outside - sum of inside, at least 0:
+                           ///< what noise adds to a bracket is never taken off a candidate's time
+  double slack_us = 5;     ///< the 90th percentile less that, at least 5
 };
 Bracket LearnBracket(std::span<const RoundClock> trusted);
 

@@ -373,8 +373,8 @@ TEST(LearnBracket, IsWhatTheTrustedClockLeavesOver) {
   std::vector<RoundClock> rounds;
   for (int i = 0; i < 11; ++i) rounds.push_back(Round(10, 500 + 100 + 10 * i, 0, 50));
   const Bracket bracket = LearnBracket(rounds);
-  EXPECT_DOUBLE_EQ(bracket.overhead_us, 150);
-  EXPECT_DOUBLE_EQ(bracket.slack_us, 40);
+  EXPECT_DOUBLE_EQ(bracket.overhead_us, 120);
+  EXPECT_DOUBLE_EQ(bracket.slack_us, 70);
 }
 
 TEST(LearnBracket, NothingTrustedTeachesNothing) {

@@ -70,6 +70,10 @@ Outcome CandidateSession::FromError(const Error& error, Stage stage, Seconds lim
                                       device_->limits().memory_bytes >> 20);
         return failure;
       }
+      // From inside its pid namespace nothing can send SIGKILL to the process: someone else did.
+      if (exit.signal == SIGKILL && killed_is_foreign_)
+        return InfrastructureFailure(
+            stage, Err(ErrorCode::kUnavailable, "the candidate's process was killed from outside"));
       failure.kind = FailureKind::kCrash;
       failure.name = exit.signal != 0 ? ::sigabbrev_np(exit.signal) != nullptr
                                             ? std::string("SIG") + ::sigabbrev_np(exit.signal)
@@ -103,6 +107,9 @@ Outcome CandidateSession::Await(Stage stage, Seconds limit, json::object* reply)
       }
       return FromError(message.error(), stage, limit);
     }
+    // A reply to nothing that was asked: the submission writes to the channel itself.
+    if (GetInt(message->body, "seq", -1) != sequence_)
+      return FromError(Err(ErrorCode::kProtocol, "a message out of turn"), stage, limit);
     if (message->body.contains("ok") && !GetBool(message->body, "ok"))
       return ReadFailure(GetObject(message->body, "error"), stage);
     *reply = std::move(message->body);
@@ -112,8 +119,9 @@ Outcome CandidateSession::Await(Stage stage, Seconds limit, json::object* reply)
   }
 }
 
-Outcome CandidateSession::Ask(const json::object& request, std::span<const int> fds, Stage stage,
+Outcome CandidateSession::Ask(json::object request, std::span<const int> fds, Stage stage,
                               Seconds limit, json::object* reply) {
+  request["seq"] = ++sequence_;
   if (Status sent = process_->Send(request, fds, DeadlineIn(limit)); !sent.ok())
     return FromError(sent.error(), stage, limit);
   return Await(stage, limit, reply);

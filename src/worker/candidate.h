@@ -48,6 +48,9 @@ class CandidateSession {
 
   Outcome Unload();
 
+  /// In a pid namespace of its own the process cannot be killed by what runs inside it.
+  void SetOwnPidNamespace(bool own) { killed_is_foreign_ = own; }
+
   /// From now on too much memory is told from a crash; `cgroup` may be null, else outlives this.
   void WatchMemory(const Cgroup* cgroup) {
     memory_ = device_->memory_watch().Watch(process_->process().pid());
@@ -56,7 +59,7 @@ class CandidateSession {
   RuntimeProcess& process() { return *process_; }
 
  private:
-  Outcome Ask(const json::object& request, std::span<const int> fds, Stage stage, Seconds limit,
+  Outcome Ask(json::object request, std::span<const int> fds, Stage stage, Seconds limit,
               json::object* reply);
   Outcome Await(Stage stage, Seconds limit, json::object* reply);
   Outcome FromError(const Error& error, Stage stage, Seconds limit);
@@ -65,8 +68,10 @@ class CandidateSession {
   RuntimeProcess* const process_;
   [[nodiscard]] bool RanOutOfMemory() const;
 
+  int64_t sequence_ = 0;  ///< of the last request; replies repeat it
   MemoryWatch::Token memory_;
   const Cgroup* cgroup_ = nullptr;
+  bool killed_is_foreign_ = false;
 };
 
 }  // namespace assay

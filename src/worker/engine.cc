@@ -1,8 +1,18 @@
 #include "worker/engine.h"
 
+#include <thread>
+
 #include "base/log.h"
 
 namespace assay {
+namespace {
+
+// One judge that dies takes the lanes of all submissions with it: the second try may meet the
+// repair of another one.
+constexpr int kAttempts = 3;
+constexpr std::chrono::milliseconds kBackoff{200};
+
+}  // namespace
 
 Result<std::unique_ptr<Engine>> Engine::Start(EngineOptions options) {
   ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<Device> device, Device::Open(options.device));
@@ -20,9 +30,10 @@ Verdict Engine::Evaluate(Submission submission, const Progress& progress) {
                             progress);
       return Decide(evaluation.Run());
     }();
-    if (verdict.fault != Fault::kInfrastructure || attempt == 2) return verdict;
-    LogWarn("{}: infrastructure fault, trying once more: {}", submission.id,
-            verdict.records.failure.message);
+    if (verdict.fault != Fault::kInfrastructure || attempt == kAttempts) return verdict;
+    LogWarn("{}: infrastructure fault, trying again: {}", submission.id,
+            verdict.error.message);
+    std::this_thread::sleep_for(kBackoff * attempt);
   }
 }
 

@@ -18,7 +18,7 @@ class Engine {
  public:
   static Result<std::unique_ptr<Engine>> Start(EngineOptions options);
 
-  /// Judges one submission; blocks. An infrastructure fault is tried once more on repaired parts.
+  /// Judges one submission; blocks. An infrastructure fault is tried twice more on repaired parts.
   Verdict Evaluate(Submission submission, const Progress& progress = {});
 
   [[nodiscard]] Device& device() { return *device_; }

@@ -64,7 +64,7 @@ bool Evaluation::Do(const char* name, Step step) {
 
 Records Evaluation::Run() {
   const TimePoint start = Clock::now();
-  static_cast<void>(Do("lint", [&] { return LintSource(); }) &&
+  static_cast<void>(Do("lint", [&] { return LintSource({}); }) &&
                     Do("prepare", [&] { return Prepare(); }) &&
                     Do("lease", [&] { return Lease(); }) && Do("load", [&] { return Load(); }) &&
                     Do("check", [&] { return Check(); }) &&
@@ -77,8 +77,8 @@ Records Evaluation::Run() {
   return std::move(records_);
 }
 
-Outcome Evaluation::LintSource() {
-  records_.lint = Lint(submission_.source);
+Outcome Evaluation::LintSource(const LintOptions& options) {
+  records_.lint = Lint(submission_.source, options);
   Failure failure;
   for (const LintFinding& finding : records_.lint.findings) {
     if (finding.severity != LintFinding::Severity::kInvalid) continue;
@@ -103,8 +103,7 @@ Outcome Evaluation::Prepare() {
   if (shape_.forward_inputs >= 0) {
     LintOptions options;
     options.forward_inputs = shape_.forward_inputs;
-    records_.lint = Lint(submission_.source, options);
-    if (records_.lint.invalid()) return LintSource();
+    if (Outcome outcome = LintSource(options); !Passed(outcome)) return outcome;
   }
   PlanRounds();
   share_ = std::make_unique<MemoryBudget::Share>(budget_, MemoryNeeded(shape_, slots_));
@@ -158,6 +157,7 @@ Outcome Evaluation::Load() {
   leased_at_ = Clock::now();
   session_ = std::make_unique<CandidateSession>(device_, candidate_.process.get());
   session_->WatchMemory(candidate_.cgroup ? &*candidate_.cgroup : nullptr);
+  session_->SetOwnPidNamespace(GetBool(GetObject(candidate_.hello, "sandbox"), "pid_ns"));
   CandidateSession::LoadOptions options;
   options.source = submission_.source;
   options.class_name = "ModelNew";
@@ -253,6 +253,7 @@ Outcome Evaluation::DiagnoseMutation(Outcome crash) {
   candidate_ = *std::move(leased);
   session_ = std::make_unique<CandidateSession>(device_, candidate_.process.get());
   session_->WatchMemory(candidate_.cgroup ? &*candidate_.cgroup : nullptr);
+  session_->SetOwnPidNamespace(GetBool(GetObject(candidate_.hello, "sandbox"), "pid_ns"));
   CandidateSession::LoadOptions options;
   options.source = submission_.source;
   options.class_name = "ModelNew";

@@ -36,7 +36,7 @@ class Evaluation {
   Records Run();
 
  private:
-  Outcome LintSource();
+  Outcome LintSource(const LintOptions& options);
   Outcome Prepare();
   Outcome Lease();
   Outcome Load();

@@ -27,8 +27,8 @@ struct Limits {
 
   // Time. A round should be long against the scatter of its bracket (go, thaw, change of context on
   // the device, final synchronisation: about 450 us on an H200, scattered by 100 us).
-  double round_us = 6000;
-  int max_calls = 96;                     ///< calls per round
+  double round_us = 4000;
+  int max_calls = 64;                     ///< calls per round
   uint64_t slot_bytes_gpu = 24ull << 30;  ///< inputs and outputs of one round together
   uint64_t slot_bytes_cpu = 256ull << 20;
   int warm_rounds = 2;  ///< pairs that are run and not counted

@@ -213,7 +213,6 @@ def test_waiting_candidates_are_killed(engine):
     all_right(running.finish(), running.stderr)
 
 
-@pytest.mark.xfail(strict=True, reason="a SIGKILL that only the outside can send is scored as the submission's crash")
 def test_a_working_candidate_is_killed(engine):
     """Process 1 of a pid namespace cannot be killed from inside it: this was the kernel's memory killer or
     an operator, an infrastructure fault, and is tried again."""

@@ -59,7 +59,7 @@ class Candidate:
             except BaseException as error:  # a submission may raise anything
                 reply = {"ok": False, "error": diagnose.describe(error, self.path, self.source)}
             reply["ms"] = (time.perf_counter() - begin) * 1e3
-            self.channel.send(reply)
+            self.channel.send({"seq": request["seq"], **reply})
 
     def op_load(self, request: dict, fds: list[int]) -> dict:
         """Maps the arena and imports the module; ``class`` is looked up in it."""
@@ -97,10 +97,10 @@ class Candidate:
         state = [tree.view(self.inputs.memory, place) for place in plan["state_places"]]
         return {"weights": modules.load_state(self.model, plan["state_names"], state)}
 
-    def op_rounds(self, _request: dict, _fds: list[int]) -> dict:
+    def op_rounds(self, request: dict, _fds: list[int]) -> dict:
         """Serves rounds until the worker ends them."""
         rounds = Rounds(self.device, self.control, self.slots, self.next_round)
-        self.channel.send({"event": "rounds"})
+        self.channel.send({"seq": request["seq"], "event": "rounds"})
         gc_was_on = gc.isenabled()
         gc.disable()  # a collection inside a timed round would be charged to the submission
         try:

@@ -117,6 +117,7 @@ class Rounds:
                     late_checks()
                 except Refused as error:
                     self.error = error
+                del late_checks  # and with it the results, before the next round makes new ones
             self.round += 1
 
     def inside_us(self) -> list[list[float]]:

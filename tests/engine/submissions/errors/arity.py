@@ -2,7 +2,6 @@
 
 status: invalid_submission
 says: 2 inputs|requires
-known: Prepare() returns LintSource(), which lints anew without the arity: infra_error
 """
 
 import torch
