@@ -13,9 +13,9 @@ namespace assay {
 namespace lint {
 namespace {
 
-// A backstop in wall time: the token limit keeps a parse below 0.1 s of CPU, but a loaded machine may
-// stop us for long, and a text must not be judged by that.
-constexpr std::chrono::milliseconds kParseLimit{5000};
+// Honest text of the largest size parses in a tenth of this. Recovery from some errors takes
+// quadratic time, up to half a minute.
+constexpr std::chrono::milliseconds kParseLimit{500};
 // More than this teaches nobody.
 constexpr size_t kMaxFindings = 64;
 

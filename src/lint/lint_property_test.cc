@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
+#include <ctime>
 #include <random>
 #include <string>
 #include <vector>
@@ -14,9 +14,12 @@
 namespace assay {
 namespace {
 
-// Sanitizers slow the parser tenfold; this still tells a hang or quadratic time from a slow
-// machine.
-constexpr std::chrono::seconds kPatience{10};
+// CPU time. Sanitizers slow the passes tenfold; this still tells quadratic time from linear.
+constexpr double kPatienceSeconds = 10;
+
+double SecondsSince(std::clock_t start) {
+  return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+}
 
 constexpr std::string_view kSeed = R"py(import torch, os, sys
 import torch.nn as nn
@@ -66,10 +69,9 @@ class ModelNew(nn.Module):
 void CheckReport(std::string_view source) {
   LintOptions options;
   options.forward_inputs = 1;
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();
   const LintReport report = Lint(source, options);
-  const auto lasted = std::chrono::steady_clock::now() - start;
-  EXPECT_LT(lasted, kPatience) << source.substr(0, 200);
+  EXPECT_LT(SecondsSince(start), kPatienceSeconds) << source.substr(0, 200);
   const auto lines = std::count(source.begin(), source.end(), '\n') + 1;
   for (const LintFinding& finding : report.findings) {
     EXPECT_FALSE(finding.rule.empty());
@@ -193,7 +195,7 @@ TEST(LintPropertyTest, UnfinishedTextOfTheLargestParsedSize) {
         "\n",   "a\n",      "if a:\n ", "[]", "()()",         ")",      "x=[y for z in "}) {
     for (const std::string_view head : {"x = ", "$ "}) {
       // The bound of one unit is at most three times its bytes.
-      for (const size_t divisor : {size_t{1}, size_t{2}, size_t{4}})
+      for (const size_t divisor : {size_t{1}, size_t{4}})
         CheckReport(Cat(head, Repeat(unit, kTokens / divisor)));
     }
   }
@@ -233,9 +235,9 @@ TEST(LintPropertyTest, CppScannerOnAnything) {
       EXPECT_LE(finding.offset, text.size());
   }
   for (const std::string_view unit : tokens) {
-    const auto start = std::chrono::steady_clock::now();
+    const std::clock_t start = std::clock();
     lint::ScanCpp(Repeat(unit, (256u << 10) / unit.size()));
-    EXPECT_LT(std::chrono::steady_clock::now() - start, kPatience) << unit;
+    EXPECT_LT(SecondsSince(start), kPatienceSeconds) << unit;
   }
 }
 

@@ -3,6 +3,7 @@
 #include <tree_sitter/api.h>
 
 #include <algorithm>
+#include <ctime>
 #include <utility>
 
 #include "base/result.h"
@@ -169,9 +170,30 @@ struct CursorGuard {
   ~CursorGuard() { ts_tree_cursor_delete(&cursor); }
 };
 
+std::chrono::nanoseconds ThreadCpuTime() {
+  timespec now{};
+  ASSAY_CHECK(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) == 0);
+  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+}
+
+/// Parses within a limit of this thread's CPU time; null when it is reached. The parser itself only
+/// knows wall time, by which a loaded machine would decide about the text: it is stopped every now
+/// and then and goes on where it was.
+TSTree* ParseWithin(TSParser* parser, std::string_view source, std::chrono::nanoseconds limit) {
+  constexpr uint64_t kSliceMicros = 50000;
+  ts_parser_set_timeout_micros(parser, kSliceMicros);
+  const std::chrono::nanoseconds end = ThreadCpuTime() + limit;
+  do {
+    TSTree* tree = ts_parser_parse_string(parser, nullptr, source.data(),
+                                          static_cast<uint32_t>(source.size()));
+    if (tree != nullptr) return tree;
+  } while (ThreadCpuTime() < end);
+  return nullptr;
+}
+
 }  // namespace
 
-ParseTree ParseTree::Parse(std::string_view source, std::chrono::milliseconds limit) {
+ParseTree ParseTree::Parse(std::string_view source, std::chrono::milliseconds cpu_limit) {
   ParseTree result;
   result.source_ = source;
   result.line_starts_.push_back(0);
@@ -186,10 +208,7 @@ ParseTree ParseTree::Parse(std::string_view source, std::chrono::milliseconds li
   if (TokenBound(source) > kMaxTokens) return unparsed();
   const std::unique_ptr<TSParser, ParserDelete> parser(ts_parser_new());
   ASSAY_CHECK(ts_parser_set_language(parser.get(), tree_sitter_python()));
-  ts_parser_set_timeout_micros(parser.get(),
-                               static_cast<uint64_t>(std::chrono::microseconds(limit).count()));
-  const std::unique_ptr<TSTree, TreeDelete> tree(ts_parser_parse_string(
-      parser.get(), nullptr, source.data(), static_cast<uint32_t>(source.size())));
+  const std::unique_ptr<TSTree, TreeDelete> tree(ParseWithin(parser.get(), source, cpu_limit));
   if (tree == nullptr) return unparsed();
 
   const TSNode root = ts_tree_root_node(tree.get());

@@ -110,7 +110,7 @@ class ParseTree {
  public:
   /// Parses UTF-8 text. Never fails: damaged text gives a tree with has_error(), and text on which
   /// the parser exceeds `limit` gives an empty module with has_error().
-  static ParseTree Parse(std::string_view source, std::chrono::milliseconds limit);
+  static ParseTree Parse(std::string_view source, std::chrono::milliseconds cpu_limit);
 
   [[nodiscard]] NodeId size() const { return static_cast<NodeId>(nodes_.size()); }
   [[nodiscard]] const Node& operator[](NodeId id) const { return nodes_[static_cast<size_t>(id)]; }
