@@ -22,6 +22,10 @@ int main(int argc, char** argv) {
   assay::AddTasks(&app, &exit_code);
   assay::AddDoctor(&app, &exit_code);
   assay::AddVersion(&app, &exit_code);
+  if (argc > 1 && argv[1][0] != '-' && app.get_subcommand_no_throw(argv[1]) == nullptr) {
+    fmt::print(stderr, "assay: there is no command '{}'; `assay --help` lists them\n", argv[1]);
+    return assay::kExitUsage;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -31,7 +31,7 @@ Check CheckCgroup() {
   const Status status = Cgroup::CheckAvailable();
   if (status.ok()) return {"cgroup", Check::kOk, "version 2, delegated to this process", ""};
   return {"cgroup", Check::kWarn, status.error().message + "; memory is bounded per process only",
-          "systemd-run --scope -p Delegate=yes assay worker ..."};
+          "systemd-run --scope -p Delegate=yes assay eval ..."};
 }
 
 std::vector<Check> Examine(const ExamineOptions& options) {

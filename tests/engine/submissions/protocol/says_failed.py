@@ -2,7 +2,7 @@
 later if nobody minded.
 
 status: rejected_cheat|runtime_error
-error: integrity control_page|crash exit
+error: integrity control_page|integrity protocol|crash exit
 destructive: yes
 """
 
