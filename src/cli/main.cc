@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/log.h"
 #include "cli/commands.h"
 
@@ -22,7 +24,12 @@ int main(int argc, char** argv) {
   assay::AddTasks(&app, &exit_code);
   assay::AddDoctor(&app, &exit_code);
   assay::AddVersion(&app, &exit_code);
-  if (argc > 1 && argv[1][0] != '-' && app.get_subcommand_no_throw(argv[1]) == nullptr) {
+  const auto is_command = [&](std::string_view word) {
+    const auto commands = app.get_subcommands(nullptr);
+    return std::any_of(commands.begin(), commands.end(),
+                       [&](const CLI::App* command) { return command->get_name() == word; });
+  };
+  if (argc > 1 && argv[1][0] != '-' && !is_command(argv[1])) {
     fmt::print(stderr, "assay: there is no command '{}'; `assay --help` lists them\n", argv[1]);
     return assay::kExitUsage;
   }

@@ -17,7 +17,7 @@ import torch
 from assay.runtime import compare, fused_compare
 
 torch.manual_seed(0)
-for n in (1, 5, 1024, 100_003):
+for n in (5, 33_000):
     for dtype in (torch.float32, torch.float16, torch.bfloat16):
         exact = torch.randn(n).double()
         eager = exact.to(dtype)
