@@ -14,7 +14,7 @@ export CCACHE_BASEDIR := $(CURDIR)
 
 launcher = $(if $(shell command -v ccache),-DCMAKE_C_COMPILER_LAUNCHER=ccache \
              -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
-build_preset = cmake --preset $(1) -Wno-dev $(launcher) && $(NO_ASLR) cmake --build --preset $(1) -j $(JOBS)
+build_preset = cmake --preset $(1) -Wno-dev $(launcher) $(2) && $(NO_ASLR) cmake --build --preset $(1) -j $(JOBS)
 
 .PHONY: help demo test build setup format lint-cpp asan tsan wheel test-gpu clean
 
@@ -30,7 +30,7 @@ test: build ## format check, C++ tests, Python tests; says what was skipped and 
 	scripts/pytest
 
 build: setup ## the release build, in build/release
-	$(call build_preset,release)
+	$(call build_preset,release,-DASSAY_PYTHON="$$(. scripts/lib.sh && build_python)")
 
 # Targets that need the test and lint tools hand --dev to the setup they depend on.
 test lint-cpp asan tsan: SETUP_FLAGS = --dev

@@ -29,6 +29,15 @@ test_python() {
   fi
 }
 
+# The interpreter that assay.rl is built for, with its nanobind: the one that runs pytest, or, when
+# `setup --dev` has not made that one, the judge's (then the build says what assay.rl lacks).
+build_python() {
+  local python
+  python="$(test_python)"
+  [ -x "$python" ] || python="$(judge_python)"
+  printf '%s\n' "$python"
+}
+
 # has_packages PYTHON FILE: every package of a requirements file is there, in whatever version.
 has_packages() { [ -z "$(missing_packages "$@")" ]; }
 

@@ -1,4 +1,5 @@
-"""Finds assay.rl's compiled part: installed, else in the newest build tree ($ASSAY_BUILD or build/*)."""
+"""Finds assay.rl's compiled part: installed, else in a build tree ($ASSAY_BUILD_DIR, else the newest of
+build/*). Its absence fails these tests: a skip would hide that nothing was tested."""
 
 import importlib.machinery
 import importlib.util
@@ -22,7 +23,7 @@ def _compiled() -> bool:
 def _load_from_build_tree() -> None:
     """Puts the built module under its name; the package itself stays the source tree's, so that other
     tests of this session keep the modules they have."""
-    build = os.environ.get("ASSAY_BUILD")
+    build = os.environ.get("ASSAY_BUILD_DIR")
     trees = [pathlib.Path(build)] if build else (ROOT / "build").glob("*")
     names = ["_core" + suffix for suffix in importlib.machinery.EXTENSION_SUFFIXES]
     modules = [m for t in trees for n in names if (m := t / "python/assay/rl" / n).exists()]
@@ -40,21 +41,10 @@ def _load_from_build_tree() -> None:
 if not _compiled():
     _load_from_build_tree()
 
-collect_ignore_glob = [] if _compiled() else ["test_*.py"]
-
-
-def pytest_terminal_summary(terminalreporter):
-    if collect_ignore_glob:
-        terminalreporter.write_line(
-            "tests/rl: NOT RUN, assay.rl is not built for this Python "
-            "(cmake -DASSAY_PYTHON=... with nanobind installed there)",
-            yellow=True,
-        )
-
 
 def pytest_report_header():
-    if collect_ignore_glob:
-        return None
+    if not _compiled():
+        return "assay.rl is not built for this Python"
     import assay.rl
 
     return f"assay.rl with {assay.rl._core.__file__}"

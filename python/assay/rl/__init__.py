@@ -25,7 +25,8 @@ try:
 except ImportError as error:
     raise ImportError(
         "assay.rl's compiled part is not there for this Python: build Assay with "
-        "-DASSAY_PYTHON=<this interpreter> (needs nanobind), or install the wheel for its version"
+        "-DASSAY_PYTHON=<this interpreter> (needs nanobind; `make build` does it for the project's own), "
+        "or install the wheel for its version"
     ) from error
 
 from .advantage import (
