@@ -114,11 +114,13 @@ using Status = Result<void>;
   } while (false)
 
 /// `ASSAY_ASSIGN_OR_RETURN(auto x, F());` declares x or returns F's Error.
+// A declaration cannot stand in parentheses.
+// NOLINTBEGIN(bugprone-macro-parentheses)
 #define ASSAY_ASSIGN_OR_RETURN(declaration, expression)      \
   auto ASSAY_CONCAT(assay_result_, __LINE__) = (expression); \
   if (!ASSAY_CONCAT(assay_result_, __LINE__).ok())           \
     return ASSAY_CONCAT(assay_result_, __LINE__).error();    \
-  declaration =                                              \
-      *std::move(ASSAY_CONCAT(assay_result_, __LINE__))  // NOLINT(bugprone-macro-parentheses)
+  declaration = *std::move(ASSAY_CONCAT(assay_result_, __LINE__))
+// NOLINTEND(bugprone-macro-parentheses)
 
 }  // namespace assay

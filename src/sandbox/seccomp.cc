@@ -3,6 +3,7 @@
 #include <seccomp.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -130,6 +131,9 @@ void RefuseByArgument(Filter* filter) {
     filter->RefuseIf(SCMP_SYS(sched_setscheduler), {{1, SCMP_CMP_MASKED_EQ, 0xff, policy}});
 
   // The candidate dies with the worker and must not be able to change that.
+  // A CPU limit ends in SIGKILL, which would look as if it came from outside.
+  filter->RefuseIf(SCMP_SYS(setrlimit), {Equal32(0, RLIMIT_CPU)});
+  filter->RefuseIf(SCMP_SYS(prlimit64), {Equal32(1, RLIMIT_CPU), Differs(2, 0)});
   filter->RefuseIf(SCMP_SYS(prctl), {Equal32(0, PR_SET_PDEATHSIG), Differs(1, SIGKILL)});
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <fcntl.h>
+
 #include <atomic>
 #include <mutex>
 #include <set>
@@ -14,39 +16,44 @@ namespace assay {
 /// checks). A timing stops them all, so that it is alone without waiting for them.
 class BackgroundSet {
  public:
-  /// `with_children`: stop compilers too. On a GPU they may go on, they launch nothing there.
-  explicit BackgroundSet(bool with_children) : with_children_(with_children) {}
-
   /// Membership of one process, for as long as this lives. Blocks while a timing runs.
   class Member {
    public:
-    Member(BackgroundSet* set, RuntimeProcess* process) : set_(set), process_(process) {
+    Member(BackgroundSet* set, const RuntimeProcess& process)
+        : set_(set),
+          pid_(process.process().pid()),
+          pidfd_(::fcntl(process.process().pidfd(), F_DUPFD_CLOEXEC, 0)) {
       const std::lock_guard guard(set_->mutex_);
-      set_->members_.insert(process_);
+      set_->members_.insert(this);
     }
     ~Member() {
       const std::lock_guard guard(set_->mutex_);
-      set_->members_.erase(process_);
+      set_->members_.erase(this);
     }
     Member(const Member&) = delete;
     Member& operator=(const Member&) = delete;
 
    private:
+    friend class BackgroundSet;
+
     BackgroundSet* const set_;
-    RuntimeProcess* const process_;
+    const pid_t pid_;
+    // A descriptor of its own: the owner may reap the process while a timing pauses the set.
+    const UniqueFd pidfd_;
   };
 
-  /// Stops all members while it lives; none can join or leave meanwhile.
+  /// Stops all members and their children while it lives; none can join or leave meanwhile.
   class Pause {
    public:
     Pause(BackgroundSet* set, Seconds limit)
         : set_(set), guard_(set->mutex_), since_(Clock::now()) {
-      for (const RuntimeProcess* member : set_->members_)
-        static_cast<void>(StopTree(member->process(), set_->with_children_, DeadlineIn(limit)));
+      for (const Member* member : set_->members_)
+        static_cast<void>(StopTree(member->pid_, member->pidfd_.get(), /*with_children=*/true,
+                                   DeadlineIn(limit)));
     }
     ~Pause() {
-      for (const RuntimeProcess* member : set_->members_)
-        ContinueTree(member->process(), set_->with_children_);
+      for (const Member* member : set_->members_)
+        ContinueTree(member->pid_, member->pidfd_.get(), /*with_children=*/true);
       set_->paused_s_ = set_->paused_s_ + Seconds(Clock::now() - since_).count();
     }
     Pause(const Pause&) = delete;
@@ -62,9 +69,8 @@ class BackgroundSet {
   [[nodiscard]] Seconds Paused() const { return Seconds(paused_s_.load()); }
 
  private:
-  const bool with_children_;
   std::mutex mutex_;
-  std::set<RuntimeProcess*> members_;
+  std::set<const Member*> members_;
   std::atomic<double> paused_s_{0};
 };
 

@@ -44,6 +44,15 @@ Failure InfrastructureFailure(Stage stage, const Error& error) {
   return failure;
 }
 
+Failure InputsChanged(Stage stage) {
+  Failure failure;
+  failure.kind = FailureKind::kIntegrity;
+  failure.stage = stage;
+  failure.name = "inputs_changed";
+  failure.message = "the inputs, which are mapped read-only, were changed by native code";
+  return failure;
+}
+
 bool CandidateSession::RanOutOfMemory() const {
   if (memory_ && memory_->load()) return true;
   if (cgroup_ == nullptr) return false;
@@ -156,7 +165,7 @@ Outcome CandidateSession::BeginRounds(Stage stage) {
 }
 
 Outcome CandidateSession::Round(Stage stage, uint32_t first, uint32_t calls, bool freeze,
-                                Seconds limit, double* outside_us) {
+                                Seconds limit, RoundTime* time) {
   const Seconds paused_before = device_->background().Paused();
   const TimePoint start = process_->StartRound(first, calls, freeze);
   Result<double> elapsed =
@@ -168,7 +177,7 @@ Outcome CandidateSession::Round(Stage stage, uint32_t first, uint32_t calls, boo
     elapsed = process_->AwaitRound(start, freeze, moved);
   }
   if (!elapsed.ok()) return FromError(elapsed.error(), stage, limit);
-  *outside_us = *elapsed;
+  *time = {start, *elapsed};
   LogDebug("{}: a round of {} calls took {:.1f} us", process_->process().pid(), calls, *elapsed);
   if (!process_->RoundFailed()) return {};
   if (freeze) process_->Thaw();

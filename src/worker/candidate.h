@@ -12,6 +12,9 @@ using Outcome = Failure;
 
 inline bool Passed(const Outcome& outcome) { return outcome.kind == FailureKind::kNone; }
 
+/// The integrity violation of a submission that wrote its inputs although it cannot by itself.
+Failure InputsChanged(Stage stage);
+
 /// An infrastructure failure from an Error of the engine's own parts.
 Failure InfrastructureFailure(Stage stage, const Error& error);
 
@@ -36,9 +39,13 @@ class CandidateSession {
 
   /// Enters the loop of rounds.
   Outcome BeginRounds(Stage stage);
+  struct RoundTime {
+    TimePoint start;
+    double us = 0;  ///< go to done
+  };
   /// One round; see RuntimeProcess::StartRound.
   Outcome Round(Stage stage, uint32_t first, uint32_t calls, bool freeze, Seconds limit,
-                double* outside_us);
+                RoundTime* time);
   /// What the process says of its rounds when it leaves the loop.
   struct RoundsReport {
     bool reused = false;                         ///< the module returns one buffer again and again

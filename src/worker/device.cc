@@ -112,7 +112,7 @@ Result<std::unique_ptr<Device>> Device::Open(const DeviceOptions& options) {
   device->judge_ = std::make_unique<Judge>(device->zygote_.get(), device->limits_);
   ASSAY_RETURN_IF_ERROR(device->judge_->EnsureRunning());
   LogDebug("judge ready after {:.0f} ms", MillisecondsSince(start));
-  device->background_ = std::make_unique<BackgroundSet>(/*with_children=*/!device->cuda_);
+  device->background_ = std::make_unique<BackgroundSet>();
   device->memory_watch_ = std::make_unique<MemoryWatch>(device->limits_.memory_bytes);
 
   const json::object& python = device->zygote_->environment();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "worker/background.h"
@@ -49,12 +50,13 @@ class Device {
 
   BackgroundSet& background() { return *background_; }
 
-  /// The device for one timing: the lock exclusively, all background processes stopped.
+  /// The device for one timing: the lock exclusively, all background processes stopped. The one
+  /// that is to be timed leaves the background in between.
   class Exclusive {
    public:
-    explicit Exclusive(Device* device)
+    Exclusive(Device* device, std::optional<BackgroundSet::Member>* leaving)
         : lock_(device->lock_),
-          pause_(device->background_.get(), Seconds(device->limits_.stop_s)) {}
+          pause_((leaving->reset(), device->background_.get()), Seconds(device->limits_.stop_s)) {}
 
    private:
     const std::unique_lock<DeviceLock> lock_;

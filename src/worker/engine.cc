@@ -31,8 +31,7 @@ Verdict Engine::Evaluate(Submission submission, const Progress& progress) {
       return Decide(evaluation.Run());
     }();
     if (verdict.fault != Fault::kInfrastructure || attempt == kAttempts) return verdict;
-    LogWarn("{}: infrastructure fault, trying again: {}", submission.id,
-            verdict.error.message);
+    LogWarn("{}: infrastructure fault, trying again: {}", submission.id, verdict.error.message);
     std::this_thread::sleep_for(kBackoff * attempt);
   }
 }

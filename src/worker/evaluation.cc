@@ -46,6 +46,7 @@ Evaluation::Evaluation(Device* device, MemoryBudget* budget, const Submission& s
 Evaluation::~Evaluation() {
   // The candidate goes before the memory it maps.
   session_.reset();
+  background_.reset();
   device_->pool().Destroy(std::move(candidate_.process));
   if (opened_) {
     const std::shared_lock device(device_->lock());
@@ -138,6 +139,7 @@ Outcome Evaluation::Lease() {
       records_.lint.uses_streams, DeadlineIn(Seconds(device_->limits().warm_s)));
   if (!leased.ok()) return InfrastructureFailure(Stage::kLoad, leased.error());
   candidate_ = *std::move(leased);
+  background_.emplace(&device_->background(), *candidate_.process);
   const json::object& sandbox = GetObject(candidate_.hello, "sandbox");
   const std::string level = GetString(sandbox, "level", "none");
   records_.environment["sandbox"] = level;
@@ -162,7 +164,6 @@ Outcome Evaluation::Load() {
   options.source = submission_.source;
   options.class_name = "ModelNew";
   options.limit = LoadLimit();
-  const BackgroundSet::Member background(&device_->background(), candidate_.process.get());
   return session_->Load(arena_, arena_.outputs.get(), options);
 }
 
@@ -197,6 +198,7 @@ Outcome Evaluation::Trial(int number) {
   Result<Comparison> result = device_->judge().Verify(lane_, slot_, /*exact=*/true, 0, nullptr);
   if (!result.ok()) return InfrastructureFailure(Stage::kCheck, result.error());
   Compare(*result);
+  if (result->inputs_changed) return InputsChanged(Stage::kCheck);
   if (result->passed) return {};
   Failure failure;
   failure.kind = FailureKind::kMismatch;
@@ -209,7 +211,6 @@ Outcome Evaluation::Trial(int number) {
 /// A fresh instance and one call, outside the lock: it may compile for seconds, and a timing of
 /// another submission stops it meanwhile.
 Outcome Evaluation::CallOnce(bool first) {
-  const BackgroundSet::Member background(&device_->background(), candidate_.process.get());
   if (Outcome outcome = session_->Build(weights_seed_, LoadLimit(), &records_.correctness.weights);
       !Passed(outcome))
     return outcome;
@@ -219,7 +220,7 @@ Outcome Evaluation::CallOnce(bool first) {
   const Limits& limits = device_->limits();
   Seconds limit(std::max(limits.call_s, limits.call_factor * shape_.reference_us * 1e-6));
   if (first) limit = std::max(limit, LoadLimit());  // the first call may compile
-  double elapsed = 0;
+  CandidateSession::RoundTime elapsed;
   if (Outcome outcome = session_->Round(Stage::kCheck, slot_, 1, false, limit, &elapsed);
       !Passed(outcome))
     return outcome;
@@ -246,11 +247,13 @@ Outcome Evaluation::DiagnoseMutation(Outcome crash) {
   records_.stdout_text = candidate_.process->StdoutText();
   records_.stderr_text = candidate_.process->StderrText();
   session_.reset();
+  background_.reset();
   device_->pool().Destroy(std::move(candidate_.process));
   Result<WarmCandidate> leased = device_->pool().Lease(
       records_.lint.uses_streams, DeadlineIn(Seconds(device_->limits().warm_s)));
   if (!leased.ok()) return crash;
   candidate_ = *std::move(leased);
+  background_.emplace(&device_->background(), *candidate_.process);
   session_ = std::make_unique<CandidateSession>(device_, candidate_.process.get());
   session_->WatchMemory(candidate_.cgroup ? &*candidate_.cgroup : nullptr);
   session_->SetOwnPidNamespace(GetBool(GetObject(candidate_.hello, "sandbox"), "pid_ns"));
@@ -260,12 +263,10 @@ Outcome Evaluation::DiagnoseMutation(Outcome crash) {
   options.report_mutation = true;
   options.limit = LoadLimit();
   {
-    const BackgroundSet::Member background(&device_->background(), candidate_.process.get());
     if (Outcome outcome = session_->Load(arena_, arena_.outputs.get(), options); !Passed(outcome))
       return crash;
   }
-  const BackgroundSet::Member background(&device_->background(), candidate_.process.get());
-  double elapsed = 0;
+  CandidateSession::RoundTime elapsed;
   if (Passed(session_->Build(weights_seed_, LoadLimit(), nullptr)) &&
       Passed(session_->BeginRounds(Stage::kCheck))) {
     Outcome outcome = session_->Round(Stage::kCheck, slot_, 1, false, LoadLimit(), &elapsed);
@@ -275,7 +276,7 @@ Outcome Evaluation::DiagnoseMutation(Outcome crash) {
 }
 
 Outcome Evaluation::Time() {
-  const Device::Exclusive exclusive(device_);
+  const Device::Exclusive exclusive(device_, &background_);
   if (Status status = device_->EnsureReference(); !status.ok())
     return InfrastructureFailure(Stage::kTime, status.error());
   CandidateSession reference(device_, device_->reference());
@@ -286,6 +287,7 @@ Outcome Evaluation::Time() {
   options.limit = Seconds(device_->limits().compile_s);
   const auto reference_failed = [&](const Outcome& outcome) {
     device_->DropReference();
+    candidate_.process->Kill();
     return InfrastructureFailure(Stage::kTime,
                                  Err(ErrorCode::kInternal, "the reference cannot be timed: {}: {}",
                                      outcome.name, outcome.message));
@@ -309,7 +311,10 @@ Outcome Evaluation::Time() {
   if (plan.interpreted) records_.flags.emplace_back("triton_interpreter");
   // After a failure the reference may still be inside its rounds, and stopped.
   if (!Passed(outcome) || !Passed(reference.Unload())) device_->DropReference();
-  if (!Passed(outcome)) candidate_.process->Kill();
+  // It must not run through the timings of others until it is destroyed.
+  if (!Passed(outcome) ||
+      !candidate_.process->Freeze(DeadlineIn(Seconds(device_->limits().stop_s))).ok())
+    candidate_.process->Kill();
   return outcome;
 }
 

@@ -68,6 +68,7 @@ class Evaluation {
   bool opened_ = false;
   std::unique_ptr<MemoryBudget::Share> share_;
   TimePoint leased_at_;
+  std::optional<BackgroundSet::Member> background_;  ///< until its own timing begins
   WarmCandidate candidate_;
   std::unique_ptr<CandidateSession> session_;
 };

@@ -9,12 +9,19 @@ namespace assay {
 namespace {
 
 Quietness ReadQuiet(const json::object& body) {
-  return {GetDouble(body, "gap_us"), GetDouble(body, "delay_us")};
+  Quietness quiet;
+  quiet.gap_us = GetDouble(body, "gap_us");
+  quiet.delay_us = GetDouble(body, "delay_us");
+  quiet.after_us = GetDouble(body, "after_us");
+  // Python's time.monotonic_ns and this clock are one (CLOCK_MONOTONIC).
+  quiet.idle = TimePoint(std::chrono::nanoseconds(GetInt(body, "idle_ns")));
+  return quiet;
 }
 
 Comparison ReadComparison(const json::object& body) {
   Comparison result;
   result.passed = GetBool(body, "passed");
+  result.inputs_changed = GetBool(body, "inputs_changed");
   result.max_abs_err = GetDouble(body, "max_abs_err");
   result.max_rel_err = GetDouble(body, "max_rel_err");
   result.mismatch_fraction = GetDouble(body, "mismatch_fraction");

@@ -31,6 +31,7 @@ struct LaneArena {
 /// One comparison.
 struct Comparison {
   bool passed = false;
+  bool inputs_changed = false;  ///< somebody wrote what only the judge may write
   double max_abs_err = 0;
   double max_rel_err = 0;
   double mismatch_fraction = 0;
@@ -47,6 +48,8 @@ struct Comparison {
 struct Quietness {
   double gap_us = 0;
   double delay_us = 0;
+  double after_us = 0;  ///< lateness of a second look, after new inputs were written
+  TimePoint idle;       ///< when earlier work of others was over; the epoch where nobody looked
 };
 
 /// The worker's side of the judge process. Thread-safe: operations are served one at a time. An

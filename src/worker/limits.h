@@ -42,6 +42,7 @@ struct Limits {
   // context: its own kernel is suspended for that context's slice.
   uint64_t quiet_ns = 2'500'000;
   double quiet_gap_us = 100;     ///< an undisturbed watch shows under 1 us
+  double quiet_early_us = 200;   ///< a second look, right after the judge's own work
   double quiet_delay_us = 1500;  ///< launch until start; 70 to 90 us when the GPU is idle
 
   // Memory and output.

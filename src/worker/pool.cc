@@ -42,8 +42,8 @@ int CandidatePool::ready() const {
 
 Result<WarmCandidate> CandidatePool::Lease(bool default_connections, TimePoint deadline) {
   if (default_connections) {
-    ASSAY_ASSIGN_OR_RETURN(WarmCandidate candidate, Make(kDefaultConnections));
-    const BackgroundSet::Member member(background_, candidate.process.get());
+    std::optional<BackgroundSet::Member> member;
+    ASSAY_ASSIGN_OR_RETURN(WarmCandidate candidate, Make(kDefaultConnections, &member));
     ASSAY_ASSIGN_OR_RETURN(candidate.hello, WaitReady(candidate.process.get(), deadline));
     return candidate;
   }
@@ -68,7 +68,8 @@ void CandidatePool::Destroy(std::unique_ptr<RuntimeProcess> process) {
   process->Kill();
 }
 
-Result<WarmCandidate> CandidatePool::Make(int connections) {
+Result<WarmCandidate> CandidatePool::Make(int connections,
+                                          std::optional<BackgroundSet::Member>* member) {
   SandboxSpec spec = sandbox_;
   bool with_cgroup = false;
   {
@@ -77,7 +78,10 @@ Result<WarmCandidate> CandidatePool::Make(int connections) {
     with_cgroup = cgroups_;
   }
   WarmCandidate candidate;
+  // Not during a timing; and from its first moment the new process is one that a timing stops.
+  const std::shared_lock device(*lock_);
   ASSAY_ASSIGN_OR_RETURN(candidate.process, zygote_->Fork(Role::kCandidate, connections, &spec));
+  member->emplace(background_, *candidate.process);
   if (!with_cgroup) return candidate;
   const pid_t pid = candidate.process->process().pid();
   Result<Cgroup> cgroup =
@@ -104,14 +108,13 @@ void CandidatePool::Fill() {
     std::vector<WarmCandidate> batch;
     std::string error;
     {
-      std::deque<BackgroundSet::Member> members;
+      std::deque<std::optional<BackgroundSet::Member>> members;
       for (int i = 0; i < std::min(missing, limits_.warm_at_once) && error.empty(); ++i) {
-        Result<WarmCandidate> made = Make(kOneConnection);
+        Result<WarmCandidate> made = Make(kOneConnection, &members.emplace_back());
         if (!made.ok()) {
           error = made.error().message;
           break;
         }
-        members.emplace_back(background_, made->process.get());
         batch.push_back(*std::move(made));
       }
       for (WarmCandidate& candidate : batch) {

@@ -44,7 +44,7 @@ class CandidatePool {
 
  private:
   void Fill();
-  Result<WarmCandidate> Make(int connections);
+  Result<WarmCandidate> Make(int connections, std::optional<BackgroundSet::Member>* member);
 
   Zygote* const zygote_;
   DeviceLock* const lock_;

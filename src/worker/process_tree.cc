@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -44,6 +45,38 @@ bool IsStopped(char state) {
   return state == 'T' || state == 't' || state == 'Z' || state == 'X' || state == 0;
 }
 
+/// Until the kernel says that the whole process, all its threads, is stopped; at least one look.
+Status AwaitStop(int pidfd, TimePoint deadline) {
+  for (;;) {
+    siginfo_t info{};
+    if (::waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(pidfd), &info,
+                 WSTOPPED | WNOHANG | WNOWAIT | WEXITED) != 0 &&
+        errno != EINTR)
+      return ErrnoError("waitid", errno);
+    if (info.si_pid != 0 && info.si_code == CLD_STOPPED) return {};
+    if (info.si_pid != 0) return Err(ErrorCode::kClosed, "the process ended");
+    if (Clock::now() >= deadline) return Err(ErrorCode::kTimeout, "the process does not stop");
+    ::sched_yield();
+  }
+}
+
+/// Stops all that is below `pid` until no new one appears; returns them.
+Result<std::vector<pid_t>> StopDescendants(pid_t pid, TimePoint deadline) {
+  size_t known = 0;
+  for (;;) {
+    std::vector<pid_t> children = Descendants(pid);
+    for (const pid_t child : children) ::kill(child, SIGSTOP);
+    for (const pid_t child : children)
+      while (!IsStopped(ProcessState(child))) {
+        if (Clock::now() >= deadline)
+          return Err(ErrorCode::kTimeout, "a child process does not stop");
+        ::sched_yield();
+      }
+    if (children.size() == known) return children;
+    known = children.size();
+  }
+}
+
 }  // namespace
 
 std::vector<pid_t> Descendants(pid_t pid) {
@@ -53,40 +86,32 @@ std::vector<pid_t> Descendants(pid_t pid) {
   return found;
 }
 
-Result<int> StopTree(const ChildProcess& process, bool with_children, TimePoint deadline) {
-  ::syscall(SYS_pidfd_send_signal, process.pidfd(), SIGSTOP, nullptr, 0);
-  for (;;) {  // the group stop is complete when the kernel reports it to the parent
-    siginfo_t info{};
-    if (::waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(process.pidfd()), &info,
-                 WSTOPPED | WNOHANG | WNOWAIT | WEXITED) != 0 &&
-        errno != EINTR)
-      return ErrnoError("waitid", errno);
-    if (info.si_pid != 0 && info.si_code == CLD_STOPPED) break;
-    if (info.si_pid != 0) return Err(ErrorCode::kClosed, "the process ended");
-    if (Clock::now() >= deadline) return Err(ErrorCode::kTimeout, "the process does not stop");
-    ::sched_yield();
-  }
-  if (!with_children) return 0;
-  // With the parent stopped no new child appears below it; below a child one may, until it stops.
-  size_t known = 0;
+Result<int> StopTree(pid_t pid, int pidfd, bool with_children, TimePoint deadline) {
+  // A child may send SIGCONT to its parent, so the parent is stopped again, and looked at, after
+  // the children: when all of them are stopped and it is too, nobody is left to wake anybody.
   for (;;) {
-    const std::vector<pid_t> children = Descendants(process.pid());
-    for (const pid_t child : children) ::kill(child, SIGSTOP);
-    for (const pid_t child : children)
-      while (!IsStopped(ProcessState(child))) {
-        if (Clock::now() >= deadline)
-          return Err(ErrorCode::kTimeout, "a child process does not stop");
-        ::sched_yield();
-      }
-    if (children.size() == known) return static_cast<int>(known);
-    known = children.size();
+    ::syscall(SYS_pidfd_send_signal, pidfd, SIGSTOP, nullptr, 0);
+    std::vector<pid_t> children;
+    if (with_children) {
+      ASSAY_ASSIGN_OR_RETURN(children, StopDescendants(pid, deadline));
+      ::syscall(SYS_pidfd_send_signal, pidfd, SIGSTOP, nullptr, 0);
+    }
+    ASSAY_RETURN_IF_ERROR(AwaitStop(pidfd, deadline));
+    if (!with_children) return 0;
+    const std::vector<pid_t> now = Descendants(pid);
+    const bool stable = now.size() == children.size() &&
+                        std::all_of(now.begin(), now.end(),
+                                    [](pid_t child) { return IsStopped(ProcessState(child)); });
+    if (stable && AwaitStop(pidfd, Clock::now()).ok()) return static_cast<int>(now.size());
+    if (Clock::now() >= deadline)
+      return Err(ErrorCode::kTimeout, "the processes do not stay stopped");
   }
 }
 
-void ContinueTree(const ChildProcess& process, bool with_children) {
+void ContinueTree(pid_t pid, int pidfd, bool with_children) {
   if (with_children)
-    for (const pid_t child : Descendants(process.pid())) ::kill(child, SIGCONT);
-  ::syscall(SYS_pidfd_send_signal, process.pidfd(), SIGCONT, nullptr, 0);
+    for (const pid_t child : Descendants(pid)) ::kill(child, SIGCONT);
+  ::syscall(SYS_pidfd_send_signal, pidfd, SIGCONT, nullptr, 0);
 }
 
 uint64_t ResidentBytes(pid_t pid) {

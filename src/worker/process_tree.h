@@ -11,13 +11,14 @@ namespace assay {
 /// All living descendants of `pid`. Complete when `pid` and they are stopped.
 std::vector<pid_t> Descendants(pid_t pid);
 
-/// Stops a process of ours and, if `with_children`, everything below it: when this returns, none of
-/// them can run until it is continued. Returns how many descendants were stopped. kTimeout if a
-/// thread cannot be stopped (it hangs in the kernel), kClosed if the process ended.
-Result<int> StopTree(const ChildProcess& process, bool with_children, TimePoint deadline);
+/// Stops a child of ours (known by number and pidfd) and, if `with_children`, everything below it:
+/// when this returns, none of them can run until it is continued. Returns how many descendants were
+/// stopped. kTimeout if a thread cannot be stopped (it hangs in the kernel), kClosed if the process
+/// ended.
+Result<int> StopTree(pid_t pid, int pidfd, bool with_children, TimePoint deadline);
 
 /// Lets the process itself run again, and its descendants if `with_children`.
-void ContinueTree(const ChildProcess& process, bool with_children);
+void ContinueTree(pid_t pid, int pidfd, bool with_children);
 
 /// Resident bytes of a process and its descendants (pages shared by fork are counted in each).
 uint64_t ResidentBytes(pid_t pid);

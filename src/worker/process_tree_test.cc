@@ -37,7 +37,8 @@ struct ProcessTreeTest : testing::Test {
 };
 
 TEST_F(ProcessTreeTest, StopsEverythingBelowAndContinues) {
-  Result<int> stopped = StopTree(child, /*with_children=*/true, DeadlineIn(Seconds(5)));
+  Result<int> stopped =
+      StopTree(child.pid(), child.pidfd(), /*with_children=*/true, DeadlineIn(Seconds(5)));
   ASSERT_TRUE(stopped.ok()) << stopped.error().message;
   EXPECT_EQ(*stopped, 2);
   const size_t a = Count("a");
@@ -46,14 +47,14 @@ TEST_F(ProcessTreeTest, StopsEverythingBelowAndContinues) {
   EXPECT_EQ(Count("a"), a);
   EXPECT_EQ(Count("b"), b);
 
-  ContinueTree(child, /*with_children=*/true);
+  ContinueTree(child.pid(), child.pidfd(), /*with_children=*/true);
   for (int i = 0; i < 200 && Count("a") == a; ++i) ::usleep(10'000);
   EXPECT_GT(Count("a"), a);
 }
 
 TEST_F(ProcessTreeTest, ChildrenStayStoppedWhenOnlyTheParentContinues) {
-  ASSERT_TRUE(StopTree(child, true, DeadlineIn(Seconds(5))).ok());
-  ContinueTree(child, /*with_children=*/false);
+  ASSERT_TRUE(StopTree(child.pid(), child.pidfd(), true, DeadlineIn(Seconds(5))).ok());
+  ContinueTree(child.pid(), child.pidfd(), /*with_children=*/false);
   const size_t a = Count("a");
   ::usleep(100'000);
   EXPECT_EQ(Count("a"), a);
@@ -66,9 +67,24 @@ TEST_F(ProcessTreeTest, CountsResidentMemoryOfTheFamily) {
 TEST_F(ProcessTreeTest, AProcessThatEndedIsClosed) {
   child.Signal(SIGKILL);
   ::usleep(50'000);
-  Result<int> stopped = StopTree(child, true, DeadlineIn(Seconds(1)));
+  Result<int> stopped = StopTree(child.pid(), child.pidfd(), true, DeadlineIn(Seconds(1)));
   ASSERT_FALSE(stopped.ok());
   EXPECT_EQ(stopped.error().code, ErrorCode::kClosed);
+}
+
+TEST(StopTreeTest, ChildrenThatWakeTheirParentDoNotPrevail) {
+  SpawnOptions options;
+  options.argv = {
+      "sh", "-c",
+      "for i in 1 2 3; do (while :; do kill -CONT $$; done) & done; while :; do :; done"};
+  ChildProcess child = *Spawn(options);
+  ::usleep(200'000);
+  Result<int> stopped = StopTree(child.pid(), child.pidfd(), true, DeadlineIn(Seconds(10)));
+  ASSERT_TRUE(stopped.ok()) << stopped.error().message;
+  EXPECT_EQ(*stopped, 3);
+  ::usleep(50'000);
+  const std::string stat = *ReadFile("/proc/" + std::to_string(child.pid()) + "/stat");
+  EXPECT_EQ(stat[stat.rfind(')') + 2], 'T');
 }
 
 }  // namespace

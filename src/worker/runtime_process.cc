@@ -89,6 +89,7 @@ TimePoint RuntimeProcess::StartRound(uint32_t first, uint32_t calls, bool frozen
   page.first_slot.store(first);
   page.calls.store(calls);
   page.failed.store(0);
+  page.done.store(0);  // a word that was set ahead of its round says nothing
   const TimePoint start = Clock::now();
   PostWord(page.go, round_);
   if (frozen) Thaw();
@@ -114,13 +115,16 @@ Result<double> RuntimeProcess::AwaitRound(TimePoint start, bool freeze, TimePoin
 void RuntimeProcess::EndRounds() { PostWord(control_.page()->go, ControlPage::kStop); }
 
 Result<int> RuntimeProcess::Freeze(TimePoint deadline) {
-  Result<int> children = StopTree(process_, /*with_children=*/true, deadline);
+  Result<int> children =
+      StopTree(process_.pid(), process_.pidfd(), /*with_children=*/true, deadline);
   if (!children.ok())
     return children.error().code == ErrorCode::kClosed ? Died() : children.error();
   children_seen_ = std::max(children_seen_, *children);
   return children;
 }
 
-void RuntimeProcess::Thaw() { ContinueTree(process_, /*with_children=*/false); }
+void RuntimeProcess::Thaw() {
+  ContinueTree(process_.pid(), process_.pidfd(), /*with_children=*/false);
+}
 
 }  // namespace assay

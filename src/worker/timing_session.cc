@@ -1,6 +1,7 @@
 #include "worker/timing_session.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/log.h"
 
@@ -39,7 +40,13 @@ Outcome TimingSession::Enter(CandidateSession* side) {
   if (Outcome outcome = side->BeginRounds(Stage::kTime); !Passed(outcome)) return outcome;
   Result<int> frozen = side->process().Freeze(DeadlineIn(Seconds(device_->limits().stop_s)));
   if (frozen.ok()) return {};
-  return InfrastructureFailure(Stage::kTime, frozen.error());
+  Failure failure = InfrastructureFailure(Stage::kTime, frozen.error());
+  if (side == candidate_ && frozen.error().code == ErrorCode::kTimeout) {
+    failure.kind = FailureKind::kIntegrity;
+    failure.name = "unstoppable";
+    failure.message = "the submission's processes cannot be stopped";
+  }
+  return failure;
 }
 
 Outcome TimingSession::Judged(const Result<Quietness>& quiet, int* busy) {
@@ -53,28 +60,47 @@ Outcome TimingSession::Judged(const Result<Quietness>& quiet, int* busy) {
   return {};
 }
 
+namespace {
+
+/// The round ends when the device is idle, not when the process says so: work that still ran after
+/// *done* pays. Both sides are measured alike, and the judge's way to its look is in both brackets.
+double OutsideUs(const CandidateSession::RoundTime& time, const Quietness& quiet) {
+  return std::max(time.us, Microseconds(quiet.idle - time.start).count());
+}
+
+}  // namespace
+
 Outcome TimingSession::RunReference(uint32_t first, RoundClock* clock) {
   clock->calls = static_cast<int>(plan_.calls);
-  Outcome outcome = AsInfrastructure(
-      reference_->Round(Stage::kTime, first, plan_.calls, true, RoundLimit(), &clock->outside_us));
-  return outcome;
+  CandidateSession::RoundTime time;
+  if (Outcome outcome = AsInfrastructure(
+          reference_->Round(Stage::kTime, first, plan_.calls, true, RoundLimit(), &time));
+      !Passed(outcome))
+    return outcome;
+  Result<Quietness> quiet = device_->judge().Flush(QuietNs());
+  if (Outcome outcome = Judged(quiet, &reference_busy_); !Passed(outcome)) return outcome;
+  clock->outside_us = OutsideUs(time, *quiet);
+  return {};
 }
 
 Outcome TimingSession::RunCandidate(uint32_t first, RoundClock* clock) {
   clock->calls = static_cast<int>(plan_.calls);
-  Outcome outcome =
-      candidate_->Round(Stage::kTime, first, plan_.calls, true, RoundLimit(), &clock->outside_us);
+  CandidateSession::RoundTime time;
+  Outcome outcome = candidate_->Round(Stage::kTime, first, plan_.calls, true, RoundLimit(), &time);
   if (!Passed(outcome)) return outcome;
-  return VerifyOne(first);
+  Quietness quiet;
+  if (Outcome verified = VerifyOne(first, &quiet); !Passed(verified)) return verified;
+  clock->outside_us = OutsideUs(time, quiet);
+  return {};
 }
 
-Outcome TimingSession::VerifyOne(uint32_t first) {
+Outcome TimingSession::VerifyOne(uint32_t first, Quietness* quiet) {
   const auto slot = first + static_cast<uint32_t>(seeds_->Next("verify") % plan_.calls);
-  Quietness quiet;
   Result<Comparison> result =
-      device_->judge().Verify(plan_.lane, slot, /*exact=*/false, QuietNs(), &quiet);
+      device_->judge().Verify(plan_.lane, slot, /*exact=*/false, QuietNs(), quiet);
   if (!result.ok()) return InfrastructureFailure(Stage::kTime, result.error());
-  if (Outcome outcome = Judged(quiet, &candidate_busy_); !Passed(outcome)) return outcome;
+  if (Outcome outcome = Judged(*quiet, &candidate_busy_); !Passed(outcome)) return outcome;
+  if (result->inputs_changed) return InputsChanged(Stage::kTime);
   if (result->passed) {
     ++verified_;
     return {};
@@ -93,17 +119,19 @@ Outcome TimingSession::Pair(bool candidate_first, RoundClock* candidate, RoundCl
   const auto first = static_cast<uint32_t>(seeds_->Next("slot") % (plan_.slots - plan_.calls + 1));
   const std::vector<uint64_t> seeds = seeds_->Next("timed", plan_.calls);
   Judge& judge = device_->judge();
-  if (Outcome outcome = Judged(judge.Fill(plan_.lane, first, seeds, QuietNs()), nullptr);
-      !Passed(outcome))
+  // Work that began with the new inputs, before go: a second look sees it (`early_work`).
+  const auto early = [&](const Result<Quietness>& quiet) {
+    if (quiet.ok() && quiet->after_us > device_->limits().quiet_early_us) ++early_;
+    return Judged(quiet, nullptr);
+  };
+  if (Outcome outcome = early(judge.Fill(plan_.lane, first, seeds, QuietNs())); !Passed(outcome))
     return outcome;
   if (candidate_first) {
     if (Outcome outcome = RunCandidate(first, candidate); !Passed(outcome)) return outcome;
-    if (Outcome outcome = Judged(judge.Flush(0), nullptr); !Passed(outcome)) return outcome;
+    if (Outcome outcome = early(judge.Flush(QuietNs())); !Passed(outcome)) return outcome;
     return RunReference(first, reference);
   }
   if (Outcome outcome = RunReference(first, reference); !Passed(outcome)) return outcome;
-  if (Outcome outcome = Judged(judge.Flush(QuietNs()), &reference_busy_); !Passed(outcome))
-    return outcome;
   return RunCandidate(first, candidate);
 }
 
@@ -122,6 +150,23 @@ bool TimingSession::Enough(const TimingRecord& record, double elapsed_s) const {
   return ratio.high - ratio.low <= 2 * limits.target_half_width * ratio.value;
 }
 
+Outcome TimingSession::Integrity() const {
+  // Other users of the device disturb both sides alike; three standard deviations of their
+  // difference are more than chance.
+  const double candidate = candidate_busy_;
+  const double reference = reference_busy_;
+  const bool late = candidate >= 3 && candidate > reference + 3 * std::sqrt(candidate + reference);
+  const bool early = early_ >= 3 && reference_busy_ == 0;
+  Failure failure;
+  if (!late && !early) return failure;
+  failure.kind = FailureKind::kIntegrity;
+  failure.stage = Stage::kTime;
+  failure.name = late ? "late_work" : "early_work";
+  failure.message = late ? "device work of the submission ran on after its call had returned"
+                         : "device work of the submission began before its call";
+  return failure;
+}
+
 Outcome TimingSession::Run(TimingRecord* record, Correctness* correctness,
                            std::vector<std::string>* flags) {
   record->meaningful = !plan_.interpreted;
@@ -134,6 +179,7 @@ Outcome TimingSession::Run(TimingRecord* record, Correctness* correctness,
   std::vector<bool> kept;  // of each pair that was run
   const int warm = plan_.interpreted ? 1 : device_->limits().warm_rounds;
   for (int pair = 0; !Enough(*record, MillisecondsSince(start) / 1e3); ++pair) {
+    if (MillisecondsSince(start) / 1e3 > device_->limits().hard_budget_s && discarded >= 3) break;
     RoundClock candidate;
     RoundClock reference;
     if (Outcome outcome = Pair(pair % 4 == 0 || pair % 4 == 3, &candidate, &reference);
@@ -157,15 +203,13 @@ Outcome TimingSession::Run(TimingRecord* record, Correctness* correctness,
     record->reference.push_back(std::move(reference));
   }
   record->rounds_verified = verified_;
-  if (discarded > 0) flags->emplace_back("rounds_discarded");
-  if (candidate_busy_ >= 3 && candidate_busy_ > 2 * reference_busy_ + 2) {
-    Failure failure;
-    failure.kind = FailureKind::kIntegrity;
-    failure.stage = Stage::kTime;
-    failure.name = "late_work";
-    failure.message = "device work of the submission was still running after its call had returned";
-    return failure;
+  if (record->candidate.empty()) {
+    if (Outcome outcome = Integrity(); !Passed(outcome)) return outcome;
+    return InfrastructureFailure(Stage::kTime,
+                                 Err(ErrorCode::kUnavailable, "others kept the device busy"));
   }
+  if (discarded > 0) flags->emplace_back("rounds_discarded");
+  if (Outcome outcome = Integrity(); !Passed(outcome)) return outcome;
   if (candidate_->process().children_seen() > 0) flags->emplace_back("child_processes");
   CandidateSession::RoundsReport claims;
   if (Outcome outcome = candidate_->EndRounds(Stage::kTime, &claims); !Passed(outcome))

@@ -37,7 +37,8 @@ class TimingSession {
   Outcome Pair(bool candidate_first, RoundClock* candidate, RoundClock* reference);
   Outcome RunCandidate(uint32_t first, RoundClock* clock);
   Outcome RunReference(uint32_t first, RoundClock* clock);
-  Outcome VerifyOne(uint32_t first);
+  Outcome VerifyOne(uint32_t first, Quietness* quiet);
+  [[nodiscard]] Outcome Integrity() const;
   Outcome Enter(CandidateSession* side);
   Outcome Judged(const Result<Quietness>& quiet, int* busy);
   [[nodiscard]] bool Enough(const TimingRecord& record, double elapsed_s) const;
@@ -54,6 +55,7 @@ class TimingSession {
   int verified_ = 0;
   int candidate_busy_ = 0;  ///< times the device was not quiet right after the candidate's round
   int reference_busy_ = 0;  ///< ... after the reference's: others' work, not the candidate's
+  int early_ = 0;           ///< times the device was busy again once new inputs stood there
   bool disturbed_ = false;  ///< in the current pair
   Comparison mismatch_;
 };

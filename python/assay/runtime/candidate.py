@@ -17,6 +17,7 @@ from .channel import Channel, Closed
 from .rounds import Refused, Rounds, Slots
 
 SUBMISSION_NAME = "submission"
+INITIAL_FLAGS = modules.Flags()
 
 
 class Candidate:
@@ -78,8 +79,10 @@ class Candidate:
         with open(self.path, "w", encoding="utf-8") as file:
             file.write(self.source)
         name = f"{SUBMISSION_NAME}_{self.files}"
-        if request["size"]:
+        if request["size"]:  # the reference, which outlives its task
+            INITIAL_FLAGS.apply()
             module = modules.load_task(self.path, name, request["size"])
+            sys.modules.pop(name, None)
         else:
             module = modules.load_file(self.path, name)
         self.model_class = getattr(module, request["class"], None)

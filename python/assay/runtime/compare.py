@@ -37,6 +37,7 @@ TOLERANCE = {
     torch.bfloat16: 1e-2,
 }
 FP8_TOLERANCE = 5e-2
+DIVERGED = 0.1  # of the spread: no rounding error of eager's is that large
 
 
 def tolerance(dtype: torch.dtype) -> float:
@@ -70,6 +71,8 @@ def compare(y: torch.Tensor, eager: torch.Tensor, exact: torch.Tensor | None, kn
         return _compare_exact(y, eager)
     if y.is_complex():
         y, eager, exact = (torch.view_as_real(t.resolve_conj()) for t in (y, eager, exact))
+    if y.dtype.itemsize == 1:  # float8 has hardly any operations
+        y, eager, exact = y.float(), eager.float(), exact.double()
     shape = y.shape
     y, eager, exact = (t.reshape(-1) for t in (y, eager, exact))
 
@@ -81,6 +84,9 @@ def compare(y: torch.Tensor, eager: torch.Tensor, exact: torch.Tensor | None, kn
         figures = _errors(y, eager, exact, scale, tol)
     worst, eager_worst, max_abs, max_rel, square, eager_square, misplaced = figures
     spread = moments["spread"] if moments["spread"] > 0 else moments["norm"]
+    if measured and math.sqrt(eager_square) > DIVERGED * spread > 0:
+        # So far apart, the float64 reference is another function (it branches or draws otherwise).
+        return compare(y.reshape(shape), eager.reshape(shape), None, known)
     if measured:
         known.worst = max(known.worst, eager_worst)
         known.norm = max(known.norm, math.sqrt(eager_square) / spread if spread > 0 else 0.0)

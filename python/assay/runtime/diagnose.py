@@ -21,7 +21,7 @@ def describe(error: BaseException, submission_path: str, source: str) -> dict:
     if kind == "compile_error":
         message, tool_line = _compiler_text(message, source)
         line = tool_line or _kernel_line(error, submission_path, source) or line
-    return {"kind": kind, "name": type(error).__name__, "message": message[:MAX_TEXT], "line": line}
+    return {"kind": kind, "name": type(error).__name__.encode("utf-8", "replace").decode(), "message": message[:MAX_TEXT], "line": line}
 
 
 def _message(error: BaseException) -> str:
@@ -29,7 +29,8 @@ def _message(error: BaseException) -> str:
         text = str(error)
     except Exception:
         text = "(the exception's text cannot be read)"
-    return text if text else type(error).__name__
+    # A lone surrogate (an undecodable path) is legal in Python and not in JSON.
+    return text.encode("utf-8", "replace").decode() if text else type(error).__name__
 
 
 def _kind(error: BaseException) -> str:

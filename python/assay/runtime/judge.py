@@ -10,6 +10,7 @@ import copy
 import gc
 import math
 import os
+import sys
 import time
 
 import torch
@@ -21,8 +22,10 @@ from .rounds import copied
 
 EXACT_BUDGET_S = 0.25  # a float64 reference slower than this runs in one trial only
 MAX_TASKS = 64  # modules kept loaded
+INITIAL_FLAGS = modules.Flags()  # as torch has them, before any task was imported
 SHORT_LOOK_NS = 100_000
 SHORT_DELAY_US = 150.0
+SHORT_GAP_US = 20.0
 POISON = 0xFF  # every byte of the outputs before a round: NaN in each float type, -1 in integers
 
 
@@ -34,7 +37,11 @@ class Task:
         path = os.path.join(folder, f"task_{id(self):x}.py")
         with open(path, "w", encoding="utf-8") as file:
             file.write(source)
-        self.module = modules.load_task(path, f"assay_task_{id(self):x}", size)
+        INITIAL_FLAGS.apply()
+        name = f"assay_task_{id(self):x}"
+        self.module = modules.load_task(path, name, size)
+        sys.modules.pop(name, None)  # the task alone keeps its module alive
+        self.flags = modules.Flags()
         self.entry = getattr(self.module, entry)
         self.model = None
         self.model64 = None
@@ -114,7 +121,9 @@ class Task:
     def expected(self, inputs: list, want_exact: bool) -> tuple[list, list | None]:
         """(eager outputs, float64 outputs or None) as flat lists; the inputs stay untouched."""
         eager = tree.flatten(self.run(self.model, copied(inputs) if self.private_inputs else inputs))[1]
-        if not (want_exact and self.exact and self.floating) or (self.exact_slow and self.exact_runs > 0):
+        # A random reference draws other numbers in float64: its twin is another function.
+        wanted = want_exact and self.exact and self.floating and not self.stochastic
+        if not wanted or (self.exact_slow and self.exact_runs > 0):
             return eager, None
         try:
             begin = time.perf_counter()
@@ -157,11 +166,20 @@ class Lane:
         self.init_places, end = tree.layout(init, 0, keep_strides=True)
         self.state_places, end = tree.layout(state, end, keep_strides=False)
         self.state_names, self.init_tree, self.inputs_at = names, init_tree, end
-        input_bytes = end + slots * task.input_bytes
-        self.inputs = Arena.create(device, input_bytes, sealed=True)
-        self.outputs = Arena.create(device, slots * task.output_bytes, sealed=False)
-        # The reference's results are expected outputs: never in memory that a candidate can map.
-        self.reference_outputs = Arena.create(device, slots * task.output_bytes, sealed=False)
+        self.seeds: dict[int, int] = {}  # of what stands in each slot
+        self.arenas: list[Arena] = []
+        try:
+            self.inputs = self._arena(end + slots * task.input_bytes, sealed=True)
+            self.outputs = self._arena(slots * task.output_bytes, sealed=False)
+            # The reference's results are expected outputs: never in memory that a candidate can map.
+            self.reference_outputs = self._arena(slots * task.output_bytes, sealed=False)
+        except BaseException:
+            self.close()
+            raise
+
+    def _arena(self, size: int, sealed: bool) -> Arena:
+        self.arenas.append(Arena.create(self.device, size, sealed))
+        return self.arenas[-1]
 
     def plan(self) -> dict:
         task = self.task
@@ -179,6 +197,7 @@ class Lane:
         }
 
     def weights(self, seed: int) -> None:
+        self.task.flags.apply()
         self.task.build(seed)
         init = [t.to(self.device) for t in tree.flatten(self.task.init_inputs)[1]]
         for place, tensor in zip(self.init_places, init):
@@ -193,7 +212,9 @@ class Lane:
         return tree.unflatten(self.task.input_tree, tensors, self.device)
 
     def fill(self, first: int, seeds: list[int]) -> None:
+        self.task.flags.apply()
         for slot, seed in enumerate(seeds, first):
+            self.seeds[slot] = seed
             drawn_tree, drawn = tree.flatten(self.task.draw(seed))
             targets = tree.flatten(self.args(slot))[1]
             if drawn_tree != self.task.input_tree or [t.shape for t in drawn] != [t.shape for t in targets]:
@@ -207,11 +228,18 @@ class Lane:
         self.outputs.memory[first * size : (first + count) * size].fill_(POISON)
 
     def verify(self, slot: int, want_exact: bool) -> dict:
-        """Compares what stands in an output slot with the reference on that slot's inputs."""
+        """Compares what stands in an output slot with the reference on that slot's inputs.
+
+        The inputs are drawn again: on a GPU, native code in the candidate's process could give its
+        mapping of the arena write access, and what it wrote must not become the question."""
         task = self.task
+        task.flags.apply()
+        inputs = task.draw(self.seeds[slot])
+        shared = tree.flatten(self.args(slot))[1]
+        changed = not all(_same_bits(a, b) for a, b in zip(tree.flatten(inputs)[1], shared))
         base = slot * task.output_bytes
         got = [tree.view(self.outputs.memory, place, base) for place in task.output_places]
-        eager, exact = task.expected(self.args(slot), want_exact)
+        eager, exact = task.expected(inputs, want_exact)
         results = []
         for index, (y, e) in enumerate(zip(got, eager)):
             x = exact[index] if exact is not None and e.dtype.is_floating_point else None
@@ -222,6 +250,7 @@ class Lane:
         worst = next((r for r in results if not r["passed"]), results[0] if results else None)
         return {
             "passed": all(r["passed"] for r in results),
+            "inputs_changed": changed,
             "max_abs_err": max((r["max_abs_err"] for r in results), default=0.0),
             "max_rel_err": max((r["max_rel_err"] for r in results), default=0.0),
             "mismatch_fraction": sum(r["mismatches"] for r in results) / total if total else 0.0,
@@ -231,8 +260,9 @@ class Lane:
         }
 
     def close(self) -> None:
-        for arena in (self.inputs, self.outputs, self.reference_outputs):
+        for arena in self.arenas:
             arena.close()
+        self.arenas = []
 
 
 class Judge:
@@ -333,13 +363,10 @@ class Judge:
         quiet = self._quiet(request["quiet_ns"])
         lane = self.lanes[request["lane"]]
         lane.fill(request["first"], request["seeds"])
-        self._flush()
-        return quiet
+        return {**quiet, **self._flush_and_look(request["quiet_ns"])}
 
     def op_flush(self, request: dict) -> dict:
-        quiet = self._quiet(request["quiet_ns"])
-        self._flush()
-        return quiet
+        return {**self._quiet(request["quiet_ns"]), **self._flush_and_look(request["quiet_ns"])}
 
     def op_verify(self, request: dict) -> dict:
         quiet = self._quiet(request["quiet_ns"])
@@ -364,17 +391,35 @@ class Judge:
 
     def _quiet(self, nanoseconds: int) -> dict:
         """A short look first: it starts within 0.1 ms on an idle GPU, and after at least one change
-        of context (0.2 ms) on a busy one. Only a late start needs the long, certain watch."""
+        of context (0.2 ms) on a busy one. Only a late start needs the long, certain watch.
+
+        ``idle_ns`` is when the first look began to run, on the clock that the worker reads too: all
+        earlier work of others was over then, or had been suspended for it."""
         if self.device == "cpu" or nanoseconds == 0:
-            return {"gap_us": 0.0, "delay_us": 0.0}
+            return {"gap_us": 0.0, "delay_us": 0.0, "idle_ns": 0}
         look = self._watch(SHORT_LOOK_NS)
-        return look if look["delay_us"] < SHORT_DELAY_US and look["gap_us"] < 20 else self._watch(nanoseconds)
+        if look["delay_us"] < SHORT_DELAY_US and look["gap_us"] < SHORT_GAP_US:
+            return look
+        watch = self._watch(nanoseconds)
+        late = watch["delay_us"] > SHORT_DELAY_US or watch["gap_us"] > SHORT_GAP_US
+        # Work that a later look still sees was running all the time until that look's end.
+        return {**watch, "idle_ns": time.monotonic_ns() if late else look["idle_ns"]}
 
     @staticmethod
     def _watch(nanoseconds: int) -> dict:
         begin = time.perf_counter()
         gap, span = native.gpu_watch_quiet(nanoseconds)
-        return {"gap_us": gap, "delay_us": (time.perf_counter() - begin) * 1e6 - span}
+        idle = time.monotonic_ns() - int(span * 1e3)
+        return {"gap_us": gap, "delay_us": (time.perf_counter() - begin) * 1e6 - span, "idle_ns": idle}
+
+    def _flush_and_look(self, nanoseconds: int) -> dict:
+        """Empties the cache, then looks once more: work that was queued to wait for the new inputs
+        (a stream that waits for a word in memory runs nothing until then) has begun by now."""
+        self._flush()
+        if self.device == "cpu" or nanoseconds == 0:
+            return {"after_us": 0.0}
+        look = self._watch(SHORT_LOOK_NS)
+        return {"after_us": max(look["delay_us"], look["gap_us"])}
 
     def _flush(self) -> None:
         """Write, then read: a write alone leaves dirty lines whose write-back the next kernel pays."""

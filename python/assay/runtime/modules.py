@@ -2,6 +2,7 @@
 
 import importlib.util
 import inspect
+import random
 import sys
 from types import ModuleType
 
@@ -17,6 +18,31 @@ def load_file(path: str, name: str) -> ModuleType:
     return module
 
 
+class Flags:
+    """Global switches of torch that a module may set at import. Each task keeps its own, so that
+    none changes how another one is computed."""
+
+    def __init__(self):
+        matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
+        self.values = (
+            torch.get_default_dtype(),
+            matmul.allow_tf32,
+            cudnn.allow_tf32,
+            cudnn.enabled,
+            cudnn.benchmark,
+            cudnn.deterministic,
+            torch.are_deterministic_algorithms_enabled(),
+        )
+
+    def apply(self) -> None:
+        matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
+        dtype, matmul.allow_tf32, cudnn.allow_tf32, cudnn.enabled, cudnn.benchmark, cudnn.deterministic, strict = (
+            self.values
+        )
+        torch.set_default_dtype(dtype)
+        torch.use_deterministic_algorithms(strict)
+
+
 def load_task(path: str, name: str, size: str) -> ModuleType:
     """Imports a task. A task may name sizes for small and large machines in
     ``SIZES = {"cpu": {...}, "gpu": {...}}``; the chosen set replaces the module's globals."""
@@ -28,7 +54,12 @@ def load_task(path: str, name: str, size: str) -> ModuleType:
 
 
 def seed_everything(seed: int) -> None:
+    """Seeds every generator that a task may draw from: the same seed gives the same inputs."""
     torch.manual_seed(seed)
+    random.seed(seed)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        numpy.random.seed(seed % 2**32)
 
 
 def build(cls: type, init_inputs: list, seed: int, device: str) -> torch.nn.Module:

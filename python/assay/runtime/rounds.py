@@ -37,7 +37,7 @@ class Refused(Exception):
     """Something that the contract of a submission rules out; ``kind`` as in the worker's table."""
 
     def __init__(self, kind: str, name: str, message: str):
-        super().__init__(message)
+        super().__init__(message.encode("utf-8", "replace").decode())
         self.kind = kind
         self.name = name
 

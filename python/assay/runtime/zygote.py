@@ -7,6 +7,7 @@ and no submission, holds no secret, and stays single-threaded so that forking it
                        `--fork--> judge | reference | candidate, adopted by the worker
 """
 
+import ctypes
 import gc
 import importlib.metadata
 import json
@@ -15,6 +16,7 @@ import shutil
 import signal
 import sys
 import tempfile
+import time
 import traceback
 
 from . import native
@@ -117,12 +119,13 @@ def _fork(channel: Channel, config: dict, request: dict, fds: list[int]) -> dict
 def _stem(config: dict, request: dict, fds: list[int], report_fd: int) -> int:
     sandbox = request.get("sandbox")
     report = native.sandbox_unshare(sandbox) if sandbox else {}
+    stem = os.getpid()
     pid = os.fork()
     if pid == 0:
         os.close(report_fd)
         status = 1
         try:
-            _run(config, request, fds, report)
+            _run(config, request, fds, report, stem)
             status = 0
         except BaseException:
             traceback.print_exc()
@@ -132,7 +135,7 @@ def _stem(config: dict, request: dict, fds: list[int], report_fd: int) -> int:
     return 0
 
 
-def _run(config: dict, request: dict, fds: list[int], report: dict) -> None:
+def _run(config: dict, request: dict, fds: list[int], report: dict, stem: int) -> None:
     """Becomes the judge, the reference or a candidate. ``fds``: channel, control, stdout, stderr."""
     channel_fd, control_fd, out_fd, err_fd = fds
     null = os.open("/dev/null", os.O_RDONLY)
@@ -148,6 +151,7 @@ def _run(config: dict, request: dict, fds: list[int], report: dict) -> None:
         os.environ["HOME"] = work_dir
     else:
         os.setsid()
+        _die_with_worker(stem)
         _close_all_but({0, 1, 2, channel_fd, control_fd})
         work_dir = tempfile.mkdtemp(prefix="assay-")
     for name, folder in (("TMPDIR", "tmp"), ("TORCH_EXTENSIONS_DIR", "extensions"), ("TRITON_CACHE_DIR", "triton")):
@@ -171,6 +175,15 @@ def _run(config: dict, request: dict, fds: list[int], report: dict) -> None:
         # A folder of the host (there is no private root) is the worker's to remove.
         remove = "" if report.get("private_root") else work_dir
         candidate.main(channel_fd, control_fd, config["device"], work_dir, {"sandbox": report, "remove": remove})
+
+
+def _die_with_worker(stem: int) -> None:
+    """A trusted process may stand stopped when the worker dies: the kernel must end it. The order
+    holds for the process that is the parent now, so it waits until the stem has gone."""
+    while os.getppid() == stem:
+        time.sleep(0.001)
+    PR_SET_PDEATHSIG = 1
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _files_below(folder: str) -> dict[str, bytes]:
