@@ -29,23 +29,25 @@ static inline bool set_contains(const TSCharacterRange* ranges, uint32_t count, 
 }
 
 /* ADVANCE_MAP('a', 5, 'b', 6, …): goes to the state that stands behind the lookahead character. */
-#define ADVANCE_MAP(...)                                                    \
-  do {                                                                      \
-    static const uint16_t pairs[] = {__VA_ARGS__};                          \
-    for (uint32_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i += 2) {    \
-      if (pairs[i] == lookahead) ADVANCE(pairs[i + 1]);                     \
-    }                                                                       \
+#define ADVANCE_MAP(...)                                                 \
+  do {                                                                   \
+    static const uint16_t pairs[] = {__VA_ARGS__};                       \
+    for (uint32_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i += 2) { \
+      if (pairs[i] == lookahead) ADVANCE(pairs[i + 1]);                  \
+    }                                                                    \
   } while (0)
 
 /* 0.20 took the last two as designated initialisers; now they are positional. */
 #undef REDUCE
 #define REDUCE(symbol_value, children, precedence, production) \
-  {{                                                           \
+  {                                                            \
+    {                                                          \
       .reduce = {.type = TSParseActionTypeReduce,              \
                  .child_count = (children),                    \
                  .symbol = (symbol_value),                     \
                  .dynamic_precedence = (precedence),           \
                  .production_id = (production)},               \
-  }}
+    }                                                          \
+  }
 
 #endif
