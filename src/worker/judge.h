@@ -71,8 +71,6 @@ class Judge {
                             Quietness* quiet);
   Status Close(int lane);
 
-  [[nodiscard]] pid_t pid() const { return process_ ? process_->process().pid() : -1; }
-
  private:
   Result<Message> Call(json::object request);
 

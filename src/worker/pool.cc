@@ -35,11 +35,6 @@ CandidatePool::~CandidatePool() {
   filler_.join();
 }
 
-int CandidatePool::ready() const {
-  const std::lock_guard guard(mutex_);
-  return static_cast<int>(ready_.size());
-}
-
 Result<WarmCandidate> CandidatePool::Lease(bool default_connections, TimePoint deadline) {
   if (default_connections) {
     std::optional<BackgroundSet::Member> member;

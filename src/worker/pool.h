@@ -40,8 +40,6 @@ class CandidatePool {
   /// Kills a used candidate; its context is torn down outside any timing.
   void Destroy(std::unique_ptr<RuntimeProcess> process);
 
-  [[nodiscard]] int ready() const;
-
  private:
   void Fill();
   Result<WarmCandidate> Make(int connections, std::optional<BackgroundSet::Member>* member);

@@ -42,9 +42,6 @@ class Zygote {
   /// {torch, triton, cuda, python, cuda_home, paths} as the interpreter reported them.
   [[nodiscard]] const json::object& environment() const { return environment_; }
 
-  /// For fault tests: number of the process.
-  [[nodiscard]] pid_t pid() const { return process_.pid(); }
-
  private:
   Zygote(ZygoteOptions options, const Limits& limits, OutputDrain* drain)
       : options_(std::move(options)), limits_(limits), drain_(drain) {}

@@ -384,11 +384,6 @@ class Judge:
         self._trim()
         return {}
 
-    def op_memory(self, _request: dict) -> dict:
-        """Free and total device memory in bytes (0, 0 on the CPU)."""
-        free, total = torch.cuda.mem_get_info() if self.device != "cpu" else (0, 0)
-        return {"free": free, "total": total}
-
     def _quiet(self, nanoseconds: int) -> dict:
         """A short look first: it starts within 0.1 ms on an idle GPU, and after at least one change
         of context (0.2 ms) on a busy one. Only a late start needs the long, certain watch.
