@@ -1,0 +1,104 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "base/result.h"
+
+namespace assay {
+
+/// What a client wants judged. Plain data: this is what is stored, so a job survives a restart.
+struct JobRequest {
+  std::string id;     ///< the client's own name for it; empty: one is made. Unique.
+  std::string owner;  ///< name of the key that sent it; queues are shared fairly between owners
+  std::string idempotency;  ///< the same key of one owner again gives the same job, or kInvalid if
+                            ///< the content differs; empty: none
+  std::string task_id;      ///< of the registry ...
+  std::string task_source;  ///< ... or a reference module in KernelBench's format
+  std::string entry = "Model";  ///< class of the reference in `task_source`
+  std::string submission_entry = "ModelNew";
+  std::string source;    ///< the submission
+  json::object options;  ///< how to judge, see EvaluationOptions in job_runner.h
+  int priority = 0;      ///< higher first, within one owner
+  double timeout_s = 0;  ///< of the whole judging, from its start; 0: the engine's phases only
+};
+
+enum class JobState { kQueued, kRunning, kDone };
+
+/// One accepted submission. A job ends in exactly one verdict, whatever is killed when.
+///
+///     queued ──▶ running ──▶ done        cancel: queued ▶ done(cancelled) at once, running ▶ done
+///     when
+///        ▲          │                     the candidate is killed
+///        └──────────┘ the worker died or the server was restarted: redelivered, at most 3 times,
+///                     then done(infra_error)
+struct Job {
+  JobRequest request;
+  JobState state = JobState::kQueued;
+  int64_t sequence = 0;     ///< order of acceptance; pages of listings follow it
+  int deliveries = 0;       ///< times it was given to a worker
+  std::string stage;        ///< while running: lint, prepare, load, check, time
+  double submitted_at = 0;  ///< Unix time, seconds
+  double started_at = 0;    ///< of the last delivery; 0: never
+  double finished_at = 0;
+  json::object verdict;  ///< the assay.verdict/1 document (with raw samples) once done
+  std::string worker;    ///< that runs or ran it
+};
+
+/// Counts for /metrics and back-pressure.
+struct QueueDepth {
+  size_t queued = 0;
+  size_t running = 0;
+  double oldest_wait_s = 0;     ///< of the queued ones
+  double drain_estimate_s = 0;  ///< from recent judging rates; for Retry-After
+};
+
+/// A page of jobs, newest first.
+struct JobQuery {
+  std::string owner;  ///< empty: all
+  std::optional<JobState> state;
+  std::string task_id;
+  std::string status;          ///< the verdict's
+  int64_t before = INT64_MAX;  ///< sequence of the last one of the page before
+  size_t limit = 100;
+};
+
+/// Takes submissions, queues them, has them judged and keeps the verdicts. The seam between
+/// protocols and the engine: every protocol (OpenEnv, KernelGYM, native) speaks to this.
+/// Thread-safe; no call waits for a judgement.
+class JobService {
+ public:
+  virtual ~JobService() = default;
+
+  /// Durable when it returns. kInvalid: bad request (says what to do), kNotFound: unknown task,
+  /// kUnavailable: the queue or the owner's quota is full (retry_after_s() tells when to come
+  /// again), or the service is draining.
+  virtual Result<Job> Submit(JobRequest request) = 0;
+
+  virtual Result<Job> Get(const std::string& id) = 0;
+  virtual std::vector<Job> List(const JobQuery& query) = 0;
+
+  /// Asks for the job's end; a running candidate is killed. Ok when it is done already (the verdict
+  /// stays). kNotFound.
+  virtual Status Cancel(const std::string& id) = 0;
+
+  /// Calls `done` once with the finished job: at once if it is, else when it is. Never under a
+  /// lock; on any thread; must not block. Destroying the handle cancels the call. kNotFound.
+  [[nodiscard]] virtual Result<std::shared_ptr<void>> WhenDone(
+      const std::string& id, std::function<void(const Job&)> done) = 0;
+
+  /// As WhenDone, for every change of state or stage on the way.
+  [[nodiscard]] virtual Result<std::shared_ptr<void>> Watch(
+      const std::string& id, std::function<void(const Job&)> changed) = 0;
+
+  virtual QueueDepth Depth() = 0;
+  virtual double retry_after_s() = 0;
+};
+
+}  // namespace assay
