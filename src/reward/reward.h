@@ -1,0 +1,41 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "base/result.h"
+
+namespace assay {
+
+/// What a verdict is worth under one mode.
+struct Reward {
+  double value = 0;     ///< finite
+  bool masked = false;  ///< an infrastructure fault or a cancelled job: train on nothing, never pay
+  json::object parts;   ///< how the value came about, by name
+  std::string explanation;  ///< one line for people
+};
+
+/// A reward mode: a typed, versioned, pure function of the verdict.
+struct RewardMode {
+  std::string name;     ///< "roofline"
+  std::string version;  ///< changes whenever any value changes
+  double low = 0;       ///< range of values
+  double high = 1;
+  std::string summary;      ///< one line, with the formula
+  json::object parameters;  ///< names and defaults
+  std::string source;       ///< where it was published; empty: Assay's own
+};
+
+/// All modes, `roofline` (the default) first.
+const std::vector<RewardMode>& RewardModes();
+
+/// Computes a reward from an `assay.verdict/1` document. `parameters` override a mode's defaults.
+/// kNotFound: no such mode (names the ones there are). kInvalid: a parameter or the document is not
+/// what it must be. kUnavailable: the verdict lacks what the mode needs (says what: a bound, a
+/// coverage), which is not a reward of 0.
+Result<Reward> ComputeReward(std::string_view mode, const json::object& parameters,
+                             const json::object& verdict);
+
+}  // namespace assay
