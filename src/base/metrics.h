@@ -77,8 +77,8 @@ class MetricRegistry {
   static constexpr size_t kMaxSeries = 1000;
 
   /// The series of that name and these labels; the same one when asked again. A name has one type,
-  /// one help text and one set of label names: anything else is a programmer's error. A series keeps
-  /// the bounds it was made with.
+  /// one help text and one set of label names: anything else is a programmer's error. A series
+  /// keeps the bounds it was made with.
   Counter& AddCounter(std::string_view name, std::string_view help, Labels labels = {});
   Gauge& AddGauge(std::string_view name, std::string_view help, Labels labels = {});
   Histogram& AddHistogram(std::string_view name, std::string_view help, std::vector<double> bounds,

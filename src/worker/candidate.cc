@@ -10,6 +10,9 @@
 namespace assay {
 namespace {
 
+/// An interruption is noticed at least this often while waiting.
+constexpr Seconds kInterruptCheck{0.05};
+
 /// What the runtime calls failures, and what they are. The candidate could lie here, but only about
 /// how it failed.
 FailureKind KindFromName(std::string_view name) {
@@ -103,19 +106,18 @@ Outcome CandidateSession::FromError(const Error& error, Stage stage, Seconds lim
 
 Outcome CandidateSession::Await(Stage stage, Seconds limit, json::object* reply) {
   const Seconds paused_before = device_->background().Paused();
-  TimePoint deadline = DeadlineIn(limit);
+  const TimePoint begin = Clock::now();
   for (;;) {
+    if (Outcome outcome = Interrupted(stage); !Passed(outcome)) return outcome;
+    // A timing of someone else stops this process meanwhile: that time is not its own.
+    const TimePoint deadline = begin + std::chrono::duration_cast<Duration>(
+                                           limit + device_->background().Paused() - paused_before);
+    // Waits in slices, but reads a frame that has begun as a whole.
+    if (Clock::now() < deadline &&
+        !process_->WaitEvent(std::min(deadline, DeadlineIn(kInterruptCheck))))
+      continue;
     Result<Message> message = process_->Receive(deadline);
-    if (!message.ok()) {
-      // A timing of someone else stopped this process meanwhile: that time is not its own.
-      const TimePoint moved = deadline + std::chrono::duration_cast<Duration>(
-                                             device_->background().Paused() - paused_before);
-      if (message.error().code == ErrorCode::kTimeout && moved > Clock::now()) {
-        deadline = moved;
-        continue;
-      }
-      return FromError(message.error(), stage, limit);
-    }
+    if (!message.ok()) return FromError(message.error(), stage, limit);
     // A reply to nothing that was asked: the submission writes to the channel itself.
     if (GetInt(message->body, "seq", -1) != sequence_)
       return FromError(Err(ErrorCode::kProtocol, "a message out of turn"), stage, limit);
@@ -168,13 +170,18 @@ Outcome CandidateSession::Round(Stage stage, uint32_t first, uint32_t calls, boo
                                 Seconds limit, RoundTime* time) {
   const Seconds paused_before = device_->background().Paused();
   const TimePoint start = process_->StartRound(first, calls, freeze);
-  Result<double> elapsed =
-      process_->AwaitRound(start, freeze, start + std::chrono::duration_cast<Duration>(limit));
-  while (!elapsed.ok() && elapsed.error().code == ErrorCode::kTimeout) {
-    const TimePoint moved = start + std::chrono::duration_cast<Duration>(
-                                        limit + device_->background().Paused() - paused_before);
-    if (moved <= Clock::now()) break;
-    elapsed = process_->AwaitRound(start, freeze, moved);
+  const auto deadline = [&] {
+    return start + std::chrono::duration_cast<Duration>(limit + device_->background().Paused() -
+                                                        paused_before);
+  };
+  const auto await = [&] {
+    return process_->AwaitRound(start, freeze, std::min(deadline(), DeadlineIn(kInterruptCheck)));
+  };
+  Result<double> elapsed = await();
+  while (!elapsed.ok() && elapsed.error().code == ErrorCode::kTimeout &&
+         Clock::now() < deadline()) {
+    if (Outcome outcome = Interrupted(stage); !Passed(outcome)) return outcome;
+    elapsed = await();
   }
   if (!elapsed.ok()) return FromError(elapsed.error(), stage, limit);
   *time = {start, *elapsed};

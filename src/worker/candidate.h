@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "verdict/records.h"
@@ -58,6 +59,11 @@ class CandidateSession {
   /// In a pid namespace of its own the process cannot be killed by what runs inside it.
   void SetOwnPidNamespace(bool own) { killed_is_foreign_ = own; }
 
+  /// Asked every 50 ms while the process is waited for: a failure ends the wait with it.
+  void SetInterrupt(std::function<Outcome(Stage)> interrupted) {
+    interrupted_ = std::move(interrupted);
+  }
+
   /// From now on too much memory is told from a crash; `cgroup` may be null, else outlives this.
   void WatchMemory(const Cgroup* cgroup) {
     memory_ = device_->memory_watch().Watch(process_->process().pid());
@@ -70,6 +76,9 @@ class CandidateSession {
               json::object* reply);
   Outcome Await(Stage stage, Seconds limit, json::object* reply);
   Outcome FromError(const Error& error, Stage stage, Seconds limit);
+  [[nodiscard]] Outcome Interrupted(Stage stage) const {
+    return interrupted_ ? interrupted_(stage) : Outcome{};
+  }
 
   Device* const device_;
   RuntimeProcess* const process_;
@@ -79,6 +88,7 @@ class CandidateSession {
   MemoryWatch::Token memory_;
   const Cgroup* cgroup_ = nullptr;
   bool killed_is_foreign_ = false;
+  std::function<Outcome(Stage)> interrupted_;
 };
 
 }  // namespace assay

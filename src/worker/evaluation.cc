@@ -16,6 +16,23 @@ int NextLane() {
   return next++;
 }
 
+Limits LimitsFor(Limits limits, const Submission& submission) {
+  limits.trials = submission.trials.value_or(limits.trials);
+  limits.load_s = submission.load_s.value_or(limits.load_s);
+  limits.compile_s = submission.compile_s.value_or(limits.compile_s);
+  limits.call_s = submission.call_s.value_or(limits.call_s);
+  return limits;
+}
+
+Failure CancelledFailure(Stage stage) {
+  Failure failure;
+  failure.kind = FailureKind::kCancelled;
+  failure.stage = stage;
+  failure.name = "cancelled";
+  failure.message = "the submission was cancelled";
+  return failure;
+}
+
 /// Device memory one submission takes: three arenas and the results of a round on both sides,
 /// weights there and in the judge (once more in float64), and the temporaries of a call and of its
 /// comparison in float64.
@@ -33,6 +50,7 @@ Evaluation::Evaluation(Device* device, MemoryBudget* budget, const Submission& s
       submission_(submission),
       require_sandbox_(require_sandbox),
       progress_(std::move(progress)),
+      limits_(LimitsFor(device->limits(), submission)),
       lane_(NextLane()),
       seeds_(secret, submission.id) {
   records_.id = submission.id;
@@ -55,21 +73,51 @@ Evaluation::~Evaluation() {
 }
 
 template <typename Step>
-bool Evaluation::Do(const char* name, Step step) {
+bool Evaluation::Do(const char* name, Stage stage, Step step) {
+  if (Cancelled()) {
+    records_.failure = CancelledFailure(stage);
+    return false;
+  }
   if (progress_) progress_(name);
   const TimePoint start = Clock::now();
   records_.failure = step();
   records_.phases_ms.emplace_back(name, MillisecondsSince(start));
+  if (records_.failure.kind == FailureKind::kInfrastructure && Cancelled())
+    records_.failure = CancelledFailure(stage);
   return Passed(records_.failure);
+}
+
+Outcome Evaluation::Interrupted(Stage stage) const {
+  if (Cancelled()) return CancelledFailure(stage);
+  const Seconds own =
+      Clock::now() - leased_at_ - (device_->background().Paused() - paused_at_lease_);
+  Failure failure;
+  if (submission_.timeout_s <= 0 || own.count() < submission_.timeout_s) return failure;
+  failure.kind = FailureKind::kDeadline;
+  failure.stage = stage;
+  failure.name = "deadline";
+  failure.limit_s = submission_.timeout_s;
+  failure.message =
+      fmt::format("not judged within the {:g} s that were asked for", submission_.timeout_s);
+  return failure;
+}
+
+std::unique_ptr<CandidateSession> Evaluation::NewSession() {
+  auto session = std::make_unique<CandidateSession>(device_, candidate_.process.get());
+  session->WatchMemory(candidate_.cgroup ? &*candidate_.cgroup : nullptr);
+  session->SetOwnPidNamespace(GetBool(GetObject(candidate_.hello, "sandbox"), "pid_ns"));
+  session->SetInterrupt([this](Stage stage) { return Interrupted(stage); });
+  return session;
 }
 
 Records Evaluation::Run() {
   const TimePoint start = Clock::now();
-  static_cast<void>(Do("lint", [&] { return LintSource({}); }) &&
-                    Do("prepare", [&] { return Prepare(); }) &&
-                    Do("lease", [&] { return Lease(); }) && Do("load", [&] { return Load(); }) &&
-                    Do("check", [&] { return Check(); }) &&
-                    (!submission_.time || Do("time", [&] { return Time(); })));
+  static_cast<void>(Do("lint", Stage::kLint, [&] { return LintSource({}); }) &&
+                    Do("prepare", Stage::kLoad, [&] { return Prepare(); }) &&
+                    Do("lease", Stage::kLoad, [&] { return Lease(); }) &&
+                    Do("load", Stage::kLoad, [&] { return Load(); }) &&
+                    Do("check", Stage::kCheck, [&] { return Check(); }) &&
+                    (!submission_.time || Do("time", Stage::kTime, [&] { return Time(); })));
   records_.phases_ms.emplace_back("total", MillisecondsSince(start));
   if (candidate_.process) {
     records_.stdout_text = candidate_.process->StdoutText();
@@ -130,8 +178,7 @@ void Evaluation::PlanRounds() {
 }
 
 Seconds Evaluation::LoadLimit() const {
-  return Seconds(records_.lint.uses_extension ? device_->limits().compile_s
-                                              : device_->limits().load_s);
+  return Seconds(records_.lint.uses_extension ? limits_.compile_s : limits_.load_s);
 }
 
 Outcome Evaluation::Lease() {
@@ -157,9 +204,8 @@ Outcome Evaluation::Lease() {
 
 Outcome Evaluation::Load() {
   leased_at_ = Clock::now();
-  session_ = std::make_unique<CandidateSession>(device_, candidate_.process.get());
-  session_->WatchMemory(candidate_.cgroup ? &*candidate_.cgroup : nullptr);
-  session_->SetOwnPidNamespace(GetBool(GetObject(candidate_.hello, "sandbox"), "pid_ns"));
+  paused_at_lease_ = device_->background().Paused();
+  session_ = NewSession();
   CandidateSession::LoadOptions options;
   options.source = submission_.source;
   options.class_name = "ModelNew";
@@ -168,7 +214,7 @@ Outcome Evaluation::Load() {
 }
 
 Outcome Evaluation::Check() {
-  const int trials = device_->limits().trials;
+  const int trials = limits_.trials;
   records_.correctness.trials = trials;
   for (int number = 0; number < trials; ++number) {
     Outcome outcome = Trial(number);
@@ -217,8 +263,7 @@ Outcome Evaluation::CallOnce(bool first) {
   records_.compiled = true;
   if (Outcome outcome = session_->BeginRounds(Stage::kCheck); !Passed(outcome)) return outcome;
   if (first) records_.phases_ms.emplace_back("lease_to_call", MillisecondsSince(leased_at_));
-  const Limits& limits = device_->limits();
-  Seconds limit(std::max(limits.call_s, limits.call_factor * shape_.reference_us * 1e-6));
+  Seconds limit(std::max(limits_.call_s, limits_.call_factor * shape_.reference_us * 1e-6));
   if (first) limit = std::max(limit, LoadLimit());  // the first call may compile
   CandidateSession::RoundTime elapsed;
   if (Outcome outcome = session_->Round(Stage::kCheck, slot_, 1, false, limit, &elapsed);
@@ -254,9 +299,7 @@ Outcome Evaluation::DiagnoseMutation(Outcome crash) {
   if (!leased.ok()) return crash;
   candidate_ = *std::move(leased);
   background_.emplace(&device_->background(), *candidate_.process);
-  session_ = std::make_unique<CandidateSession>(device_, candidate_.process.get());
-  session_->WatchMemory(candidate_.cgroup ? &*candidate_.cgroup : nullptr);
-  session_->SetOwnPidNamespace(GetBool(GetObject(candidate_.hello, "sandbox"), "pid_ns"));
+  session_ = NewSession();
   CandidateSession::LoadOptions options;
   options.source = submission_.source;
   options.class_name = "ModelNew";
@@ -305,6 +348,7 @@ Outcome Evaluation::Time() {
   plan.slots = slots_;
   plan.calls = calls_;
   plan.reference_us = shape_.reference_us;
+  plan.call_s = limits_.call_s;
   plan.interpreted = !device_->cuda() && records_.lint.uses_triton;
   TimingSession session(device_, session_.get(), &reference, &seeds_, plan);
   Outcome outcome = session.Run(&records_.timing, &records_.correctness, &records_.flags);

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "task/task.h"
@@ -18,6 +20,18 @@ struct Submission {
   std::shared_ptr<const Task> task;
   std::string source;
   bool time = true;  ///< false: correctness only
+
+  // In place of the device's limits, for this submission.
+  std::optional<int> trials;
+  std::optional<double> load_s;
+  std::optional<double> compile_s;
+  std::optional<double> call_s;
+  double timeout_s = 0;  ///< from the lease of its candidate, without the times at which others
+                         ///< are timed; 0: only the phases' own deadlines
+
+  /// Set by anyone at any time to end the judging: the verdict is then `cancelled`. Seen between
+  /// steps, and within 50 ms while the candidate is waited for. May be null.
+  std::shared_ptr<const std::atomic<bool>> cancelled;
 };
 
 /// Called with a stage's name when it begins; for progress displays. Any thread.
@@ -48,7 +62,10 @@ class Evaluation {
   void Compare(const Comparison& result);
   void PlanRounds();
   template <typename Step>
-  bool Do(const char* name, Step step);
+  bool Do(const char* name, Stage stage, Step step);
+  [[nodiscard]] bool Cancelled() const { return submission_.cancelled && *submission_.cancelled; }
+  [[nodiscard]] Outcome Interrupted(Stage stage) const;
+  std::unique_ptr<CandidateSession> NewSession();
   [[nodiscard]] Seconds LoadLimit() const;
 
   Device* const device_;
@@ -56,6 +73,7 @@ class Evaluation {
   const Submission& submission_;
   const SandboxLevel require_sandbox_;
   const Progress progress_;
+  const Limits limits_;  ///< the device's with the submission's own in their place
   const int lane_;
   SeedSource seeds_;
   Records records_;
@@ -68,6 +86,7 @@ class Evaluation {
   bool opened_ = false;
   std::unique_ptr<MemoryBudget::Share> share_;
   TimePoint leased_at_;
+  Seconds paused_at_lease_{0};
   std::optional<BackgroundSet::Member> background_;  ///< until its own timing begins
   WarmCandidate candidate_;
   std::unique_ptr<CandidateSession> session_;

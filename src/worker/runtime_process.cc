@@ -34,6 +34,11 @@ Status RuntimeProcess::Send(const json::object& request, std::span<const int> fd
   return sent;
 }
 
+bool RuntimeProcess::WaitEvent(TimePoint deadline) const {
+  pollfd entries[2] = {{channel_.fd(), POLLIN, 0}, {process_.pidfd(), POLLIN, 0}};
+  return ::poll(entries, 2, PollTimeout(deadline)) > 0;
+}
+
 Result<Message> RuntimeProcess::Receive(TimePoint deadline) {
   for (;;) {
     pollfd entries[2] = {{channel_.fd(), POLLIN, 0}, {process_.pidfd(), POLLIN, 0}};

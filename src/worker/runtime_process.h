@@ -38,6 +38,8 @@ class RuntimeProcess {
   Result<Message> Call(const json::object& request, std::span<const int> fds, TimePoint deadline);
   Status Send(const json::object& request, std::span<const int> fds, TimePoint deadline);
   Result<Message> Receive(TimePoint deadline);
+  /// Whether there is something to receive, be it the process's death, before the deadline.
+  [[nodiscard]] bool WaitEvent(TimePoint deadline) const;
 
   /// Whether the process still runs; fills `exit` when it does not.
   bool Alive();

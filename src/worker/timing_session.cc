@@ -31,9 +31,8 @@ void AddInside(std::vector<std::vector<double>>& claims, const std::vector<bool>
 }  // namespace
 
 Seconds TimingSession::RoundLimit() const {
-  const Limits& limits = device_->limits();
-  return Seconds(
-      std::max(limits.call_s, limits.call_factor * plan_.reference_us * 1e-6 * plan_.calls));
+  return Seconds(std::max(plan_.call_s,
+                          device_->limits().call_factor * plan_.reference_us * 1e-6 * plan_.calls));
 }
 
 Outcome TimingSession::Enter(CandidateSession* side) {

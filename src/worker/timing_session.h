@@ -24,6 +24,7 @@ class TimingSession {
     uint32_t slots = 1;  ///< of the lane's arena
     uint32_t calls = 1;  ///< per round
     double reference_us = 0;
+    double call_s = 20;        ///< the least limit of a round
     bool interpreted = false;  ///< Triton's interpreter: few rounds, times mean nothing
   };
   TimingSession(Device* device, CandidateSession* candidate, CandidateSession* reference,
