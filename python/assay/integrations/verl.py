@@ -2,7 +2,8 @@
 
     import assay.integrations.verl as assay_verl
     assay_verl.register()                       # in every process that computes advantages
-    # algorithm.adv_estimator=assay_trloo, and uids made by assay_verl.encode (one row per turn)
+    # algorithm.adv_estimator=assay_packed_trloo with the agent loop of assay.integrations.verl_rollout
+    # (one row per conversation), or assay_trloo with uids made by assay_verl.encode (one row per turn)
 
     algorithm.rollout_correction = assay_verl.rollout_correction(level="geometric", lower=0.999,
                                                                  upper=1.001)
@@ -18,23 +19,26 @@ import numpy as np
 import assay.rl as rl
 
 from ._engine import require
-from .turn_rows import NAMES, decode, encode, estimator
+from .turn_rows import NAMES, decode, encode, estimator, packed_estimator, place
 
 TESTED = "0.9.1"
 
 _core_algos = require("verl", "verl.trainer.ppo.core_algos", TESTED)
 
-__all__ = ["TESTED", "correct_mismatch", "decode", "encode", "register", "rollout_correction"]
+__all__ = [
+    "TESTED", "correct_mismatch", "decode", "encode", "place", "register", "rollout_correction",
+]  # fmt: skip
 
 
 def register(prefix: str = "assay_") -> list[str]:
-    """Registers every estimator as `<prefix><name>`; returns the names. May be called again."""
-    names = []
-    for name in NAMES:
-        if prefix + name not in _core_algos.ADV_ESTIMATOR_REGISTRY:
-            _core_algos.register_adv_est(prefix + name)(estimator(name))
-        names.append(prefix + name)
-    return names
+    """Registers every estimator as `<prefix><name>` (one row per turn) and `<prefix>packed_<name>` (one
+    row per conversation); returns the names. May be called again."""
+    functions = {prefix + name: estimator(name) for name in NAMES}
+    functions |= {f"{prefix}packed_{name}": packed_estimator(name) for name in NAMES}
+    for name, function in functions.items():
+        if name not in _core_algos.ADV_ESTIMATOR_REGISTRY:
+            _core_algos.register_adv_est(name)(function)
+    return list(functions)
 
 
 #: Our level in verl's words; it has one level for a row, so these are levels of one-row trajectories.
