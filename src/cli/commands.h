@@ -20,6 +20,8 @@ void AddEval(CLI::App* app, int* exit_code);
 void AddTasks(CLI::App* app, int* exit_code);
 void AddDoctor(CLI::App* app, int* exit_code);
 void AddVersion(CLI::App* app, int* exit_code);
+/// Two commands: `assay zoo` and `assay honest`.
+void AddZoo(CLI::App* app, int* exit_code);
 
 /// The interpreter to use: `named` if not empty, else $ASSAY_PYTHON, the active virtual
 /// environment, the project's own .venv, python3 on PATH.

@@ -24,6 +24,7 @@ int main(int argc, char** argv) {
   assay::AddTasks(&app, &exit_code);
   assay::AddDoctor(&app, &exit_code);
   assay::AddVersion(&app, &exit_code);
+  assay::AddZoo(&app, &exit_code);
   const auto is_command = [&](std::string_view word) {
     const auto commands = app.get_subcommands(nullptr);
     return std::any_of(commands.begin(), commands.end(),

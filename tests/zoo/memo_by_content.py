@@ -1,0 +1,25 @@
+"""Remembers results by a hash of the whole input.
+
+No content comes twice, so nothing is gained.
+
+Task: assay/relu
+Trick: a content key
+Source: KernelBench 8.1 T5
+Device: any
+Expect: correct|out_of_memory
+Twin: twin_relu
+"""
+
+import hashlib
+
+import torch
+
+MEMO = {}
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        key = hashlib.blake2b(x.cpu().numpy().tobytes()).digest()
+        if key not in MEMO:
+            MEMO[key] = torch.relu(x)
+        return MEMO[key]

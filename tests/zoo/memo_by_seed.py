@@ -1,0 +1,20 @@
+"""Remembers results by the seed of the generator.
+
+Task: assay/relu
+Trick: a key that does not change when the content does
+Source: KernelBench 9 A11
+Device: any
+Expect: incorrect
+"""
+
+import torch
+
+MEMO = {}
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        key = torch.initial_seed()
+        if key not in MEMO:
+            MEMO[key] = torch.relu(x)
+        return MEMO[key]
