@@ -1,0 +1,76 @@
+#include "roofline/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+namespace assay {
+namespace {
+
+// Bounds are computed to a fraction of a percent, but clocks of a card drift against its table.
+constexpr double kTolerance = 0.03;
+// One byte at the fastest memory, and four months.
+constexpr double kLeastUs = 1e-9;
+constexpr double kMostUs = 1e13;
+
+/// As the rest of a verdict: six significant digits.
+double Rounded(double value) { return std::strtod(fmt::format("{:.6g}", value).c_str(), nullptr); }
+
+Result<double> Time(const json::object& object, const char* name) {
+  const double time = GetDouble(object, name, -1);
+  if (time >= kLeastUs && time <= kMostUs) return time;  // Not NaN.
+  return Err(ErrorCode::kInvalid, "roofline.{} must be a number from {} to {}", name, kLeastUs,
+             kMostUs);
+}
+
+}  // namespace
+
+double Attainable(const RooflineReport& report) {
+  return std::max(report.bound_us, report.calibrated_us.value_or(0));
+}
+
+double Uncertainty(const Ratio& speedup) {
+  return speedup.value > 0 ? (speedup.high - speedup.low) / (2 * speedup.value) : 0;
+}
+
+Plausibility CheckPlausible(double bound_us, double time_us, double uncertainty) {
+  if (bound_us <= time_us) return Plausibility::kNormal;
+  return bound_us <= time_us * (1 + kTolerance + uncertainty) ? Plausibility::kAtRoof
+                                                              : Plausibility::kSuperluminal;
+}
+
+void SetFraction(double time_us, RooflineReport* report) {
+  report->fraction = std::min(Attainable(*report) / time_us, 1.0);
+}
+
+json::object ToJson(const RooflineReport& report) {
+  json::object out;
+  out["bound_us"] = Rounded(report.bound_us);
+  out["calibrated_us"] =
+      report.calibrated_us ? json::value(Rounded(*report.calibrated_us)) : json::value(nullptr);
+  out["fraction"] = Rounded(report.fraction);
+  out["limiter"] = report.limiter;
+  out["precision"] = report.precision;
+  out["source"] = report.source;
+  return out;
+}
+
+Result<RooflineReport> ReadRoofline(const json::object& object) {
+  RooflineReport report;
+  ASSAY_ASSIGN_OR_RETURN(report.bound_us, Time(object, "bound_us"));
+  const json::value* calibrated = object.if_contains("calibrated_us");
+  if (calibrated != nullptr && !calibrated->is_null()) {
+    ASSAY_ASSIGN_OR_RETURN(report.calibrated_us, Time(object, "calibrated_us"));
+  }
+  report.fraction = GetDouble(object, "fraction", 0);
+  if (!(report.fraction >= 0 && report.fraction <= 1))
+    return Err(ErrorCode::kInvalid, "roofline.fraction must be in [0, 1]");
+  report.limiter = GetString(object, "limiter");
+  report.precision = GetString(object, "precision");
+  report.source = GetString(object, "source");
+  return report;
+}
+
+}  // namespace assay
