@@ -27,6 +27,8 @@ constexpr double kRelativeTolerance = 0.05;
 constexpr double kLeastPaidShare = 0.95;
 // The share of a bracket that calibrated overhead can never explain away.
 constexpr double kLeastOwnShare = 0.05;
+// What the outside clock vouches for is this quantile of its rounds, see Reconcile().
+constexpr double kLevelQuantile = 0.3;
 // An honest round may be preempted now and then; an honest clock does not disagree more often.
 constexpr double kAgreeingShare = 0.75;
 
@@ -76,17 +78,12 @@ double CountedMedian(std::span<const double> sorted, std::span<const uint32_t> c
   return lower == sorted[i] ? lower : lower + (sorted[i] - lower) / 2;
 }
 
-/// Mean of the inside clock, or nothing when it is not one finite positive time per call.
-std::optional<double> InsideMean(const RoundClock& round) {
+/// Median of the inside clock, or nothing when it is not one finite positive time per call.
+std::optional<double> InsideMedian(const RoundClock& round) {
   if (round.inside_us.size() != static_cast<size_t>(round.calls)) return std::nullopt;
-  double sum = 0;
-  for (const double time : round.inside_us) {
+  for (const double time : round.inside_us)
     if (!std::isfinite(time) || time <= 0) return std::nullopt;
-    sum += time;
-  }
-  const double mean = sum / round.calls;
-  if (!std::isfinite(mean) || mean <= 0) return std::nullopt;  // Overflow or underflow.
-  return mean;
+  return Quantile(round.inside_us, 0.5);
 }
 
 }  // namespace
@@ -144,46 +141,54 @@ bool IsValid(const RoundClock& round) {
 
 Reconciled Reconcile(std::span<const RoundClock> rounds) {
   Reconciled result;
-  std::vector<double> insides;
+  if (rounds.empty()) return result;
   std::vector<double> outsides;
-  int within = 0;
   for (const RoundClock& round : rounds) {
     ASSAY_CHECK(IsValid(round));
-    const double outside =
+    outsides.push_back(
         std::max(round.outside_us - round.overhead_us, kLeastOwnShare * round.outside_us) /
-        round.calls;
-    outsides.push_back(outside);
-    const std::optional<double> inside = InsideMean(round);
+        round.calls);
+  }
+  const double level = Quantile(outsides, kLevelQuantile);
+  std::vector<double> insides;
+  int within = 0;
+  for (size_t i = 0; i < rounds.size(); ++i) {
+    const std::optional<double> inside = InsideMedian(rounds[i]);
     if (!inside) {
       // An empty clock claims nothing; a malformed one is a claim that cannot be believed.
-      if (!round.inside_us.empty()) ++result.overruled;
-      result.paid_us.push_back(outside);
+      if (!rounds[i].inside_us.empty()) ++result.overruled;
+      result.paid_us.push_back(outsides[i]);
       continue;
     }
     insides.push_back(*inside);
     const double tolerance =
-        kCallToleranceUs + kRelativeTolerance * outside + round.slack_us / round.calls;
-    const bool close = std::abs(*inside - outside) <= tolerance;
-    if (close) ++within;
-    if (!close && *inside < outside) ++result.overruled;
-    result.paid_us.push_back(std::max(*inside, close ? kLeastPaidShare * outside : outside));
+        kCallToleranceUs + kRelativeTolerance * level + rounds[i].slack_us / rounds[i].calls;
+    const bool believed = *inside >= level - tolerance;
+    if (!believed) ++result.overruled;
+    // What lengthened this round lengthened both clocks.
+    if (believed && *inside <= std::max(level, outsides[i]) + tolerance) ++within;
+    result.paid_us.push_back(std::max(*inside, believed ? kLeastPaidShare * level : level));
   }
   result.usable = static_cast<int>(insides.size());
   if (!insides.empty()) result.inside_us = Quantile(insides, 0.5);
-  if (!outsides.empty()) result.outside_us = Quantile(outsides, 0.5);
+  result.outside_us = level;
   result.agree = within > 0 && within >= kAgreeingShare * static_cast<double>(rounds.size());
   return result;
 }
 
 Bracket LearnBracket(std::span<const RoundClock> trusted) {
   std::vector<double> costs;
+  std::vector<double> taking;
   for (const RoundClock& round : trusted) {
-    const std::optional<double> inside = InsideMean(round);
-    if (inside) costs.push_back(std::max(0.0, round.outside_us - *inside * round.calls));
+    const std::optional<double> inside = InsideMedian(round);
+    if (!inside) continue;
+    costs.push_back(std::max(0.0, round.outside_us - *inside * round.calls - round.taking_us));
+    taking.push_back(round.taking_us / round.calls);
   }
   Bracket bracket;
   if (costs.empty()) return bracket;
   bracket.overhead_us = Quantile(costs, 0.2);
+  bracket.per_call_us = Quantile(taking, 0.5);
   bracket.slack_us = std::max(kLeastSlackUs, Quantile(costs, 0.9) - bracket.overhead_us);
   return bracket;
 }

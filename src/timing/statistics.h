@@ -34,13 +34,15 @@ struct Ratio {
 /// itself.
 Ratio PairedRatio(std::span<const double> reference, std::span<const double> candidate);
 
-/// One candidate's round of `calls` calls, as two clocks saw it.
+/// One process's round of `calls` calls, as two clocks saw it.
 struct RoundClock {
   int calls = 0;
-  double outside_us = 0;          ///< worker's clock, go to done
+  double outside_us = 0;          ///< worker's clock, go until the device is idle
   double overhead_us = 0;         ///< what the bracket costs beside the calls
-  std::vector<double> inside_us;  ///< candidate's own clock per call (device events); untrusted
+  std::vector<double> inside_us;  ///< the process's own clock per call; a candidate's is untrusted
   double slack_us = 5;            ///< how far the bracket's cost scatters from round to round
+  double taking_us = 0;  ///< by the process's own clock, copying the results; read only where the
+                         ///< process is trusted
 };
 
 /// True when the worker's own figures make sense: calls >= 1, outside at least the nanosecond that
@@ -51,35 +53,46 @@ bool IsValid(const RoundClock& round);
 /// How the two clocks agree over all rounds of a submission.
 struct Reconciled {
   std::vector<double> paid_us;  ///< per round: microseconds per call that count; finite, > 0
-  double inside_us = 0;         ///< median over usable rounds of the inside mean; 0 when none is
-  double outside_us = 0;        ///< median over rounds of outside_i
+  double inside_us = 0;         ///< median over usable rounds of inside_i; 0 when none is
+  double outside_us = 0;        ///< the level: what the outside clock can vouch for, per call
   int usable = 0;               ///< rounds whose inside clock is one finite positive time per call
   int overruled = 0;            ///< rounds that claimed less than the outside clock can believe
   bool agree = false;           ///< the clocks are within tolerance in three quarters of the rounds
 };
 
 /// Joins the clocks. The inside clock is precise but lives in the candidate's process, the outside
-/// one is coarse but cannot be lied to. A round pays its inside mean while the outside clock allows
-/// it, and whatever the inside clock says, never less than 95 % of the outside figure:
+/// one is coarse but cannot be lied to. A round pays its inside clock while the outside one allows
+/// it, and whatever the inside clock says, never less than 95 % of what the outside one vouches
+/// for:
 ///
 ///     outside_i = max(outside - overhead, 5 % of outside) / calls
-///     tolerance = 1 us + 5 % of outside_i + slack / calls
-///     paid_i    = max(inside_i, 95 % of outside_i)  if |inside_i - outside_i| <= tolerance
-///                 max(inside_i, outside_i)          otherwise
-///                 outside_i                         if the inside clock is not usable
+///     level     = 30th percentile over rounds of outside_i
+///     inside_i  = median over the calls of the round
+///     tolerance = 1 us + 5 % of level + slack / calls
+///     paid_i    = max(inside_i, 95 % of level)  if inside_i >= level - tolerance
+///                 level                         otherwise
+///                 outside_i                     if the inside clock is not usable
 ///
-/// The 95 % matter for short kernels, where the tolerance is larger than the time itself: without
-/// them a claim of zero would be within tolerance. The 5 % of the bracket keep a time above zero
-/// when the calibrated overhead is as long as the round.
+/// The level is a low percentile because noise only ever lengthens a bracket, and not the lowest
+/// round because a submission may leave out work in few rounds and hope that no output of these is
+/// looked at: with three rounds in ten that loses more, by being caught, than it gains. The 95 %
+/// matter for short kernels, where the tolerance is larger than the time itself: without them a
+/// claim of zero would be within tolerance. The 5 % of the bracket keep a time above zero when the
+/// calibrated overhead is as long as the round. A median leaves out the first calls of a round,
+/// during which the device waits for the host; the bracket's overhead is learned alike.
 /// Every round must be valid (IsValid); no rounds give an empty result.
 Reconciled Reconcile(std::span<const RoundClock> rounds);
 
 /// What the bracket of a round costs beside its calls, learned from rounds of a process that is
 /// trusted: there the inside clock is true, so the rest of the bracket is overhead.
 struct Bracket {
-  double overhead_us = 0;  ///< 20th percentile over rounds of outside - sum of inside, at least 0:
-                           ///< what noise adds to a bracket is never taken off a candidate's time
-  double slack_us = 5;     ///< the 90th percentile less that, at least 5
+  double overhead_us = 0;  ///< 20th percentile over rounds of outside - calls * inside - taking, at
+                           ///< least 0: what noise adds to a bracket is never taken off a
+                           ///< candidate's time
+  double per_call_us = 0;  ///< median over rounds of taking / calls
+  double slack_us = 5;     ///< the 90th percentile less the 20th, at least 5
+
+  [[nodiscard]] double Of(int calls) const { return overhead_us + per_call_us * calls; }
 };
 Bracket LearnBracket(std::span<const RoundClock> trusted);
 

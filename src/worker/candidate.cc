@@ -212,6 +212,8 @@ Outcome CandidateSession::EndRounds(Stage stage, RoundsReport* report) {
     for (const json::value& value : round.get_array())
       if (value.is_number()) values.push_back(value.to_number<double>());
   }
+  for (const json::value& value : GetArray(reply, "taking_us"))
+    report->taking_us.push_back(value.is_number() ? value.to_number<double>() : 0);
   return outcome;
 }
 

@@ -51,6 +51,7 @@ class CandidateSession {
   struct RoundsReport {
     bool reused = false;                         ///< the module returns one buffer again and again
     std::vector<std::vector<double>> inside_us;  ///< its own clock, per round and call; a claim
+    std::vector<double> taking_us;               ///< ... and for taking a round's results
   };
   Outcome EndRounds(Stage stage, RoundsReport* report);
 

@@ -165,16 +165,17 @@ Outcome Evaluation::Prepare() {
 
 void Evaluation::PlanRounds() {
   const Limits& limits = device_->limits();
-  const uint64_t room = device_->cuda() ? limits.slot_bytes_gpu : limits.slot_bytes_cpu;
   const uint64_t slot = std::max<uint64_t>(1, shape_.input_bytes + shape_.output_bytes);
-  const auto fitting = std::max<uint64_t>(1, room / slot);
-  const double wanted = std::ceil(limits.round_us / std::max(1.0, shape_.reference_us));
   const auto most = static_cast<uint64_t>(limits.max_calls);
-  calls_ = static_cast<uint32_t>(
-      std::clamp<uint64_t>(static_cast<uint64_t>(wanted), 1, std::min(most, fitting)));
-  // Spare slots, so that a round's addresses vary.
-  slots_ =
-      static_cast<uint32_t>(std::min<uint64_t>(fitting, calls_ + std::min<uint64_t>(calls_, 4)));
+  const auto within = [&](uint64_t room) { return std::clamp<uint64_t>(room / slot, 1, most); };
+  const uint64_t fitting = within(device_->cuda() ? limits.slot_bytes_gpu : limits.slot_bytes_cpu);
+  const uint64_t spare = within(device_->cuda() ? limits.spare_bytes_gpu : limits.slot_bytes_cpu);
+  const double wanted = std::ceil(limits.round_us / std::max(1.0, shape_.reference_us));
+  calls_ = static_cast<uint32_t>(std::clamp<uint64_t>(static_cast<uint64_t>(wanted), 1, fitting));
+  // More slots than a round of the reference takes: a faster candidate runs more calls in a round,
+  // and addresses vary.
+  slots_ = static_cast<uint32_t>(std::max<uint64_t>(calls_ + std::min<uint64_t>(calls_, 4), spare));
+  slots_ = static_cast<uint32_t>(std::min<uint64_t>(slots_, std::max<uint64_t>(fitting, calls_)));
 }
 
 Seconds Evaluation::LoadLimit() const {

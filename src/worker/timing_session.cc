@@ -18,14 +18,19 @@ Outcome AsInfrastructure(Outcome outcome) {
   return outcome;
 }
 
-/// Gives each counted round what its process claims for it. A claim of another length than the
-/// rounds that were run says nothing.
-void AddInside(std::vector<std::vector<double>>& claims, const std::vector<bool>& kept,
+/// Gives the last rounds, those that count, what their process claims for them. A claim of another
+/// length than the rounds that were run says nothing.
+void AddInside(CandidateSession::RoundsReport claims, const std::vector<bool>& kept,
                std::vector<RoundClock>* rounds) {
-  if (claims.size() != kept.size()) return;
-  size_t next = 0;
-  for (size_t i = 0; i < kept.size(); ++i)
-    if (kept[i]) (*rounds)[next++].inside_us = std::move(claims[i]);
+  if (claims.inside_us.size() != kept.size()) return;
+  claims.taking_us.resize(kept.size());
+  auto next = rounds->end() - std::count(kept.begin(), kept.end(), true);
+  for (size_t i = 0; i < kept.size(); ++i) {
+    if (!kept[i]) continue;
+    next->inside_us = std::move(claims.inside_us[i]);
+    next->taking_us = claims.taking_us[i];
+    ++next;
+  }
 }
 
 }  // namespace
@@ -83,9 +88,10 @@ Outcome TimingSession::RunReference(uint32_t first, RoundClock* clock) {
 }
 
 Outcome TimingSession::RunCandidate(uint32_t first, RoundClock* clock) {
-  clock->calls = static_cast<int>(plan_.calls);
+  clock->calls = static_cast<int>(candidate_calls_);
   CandidateSession::RoundTime time;
-  Outcome outcome = candidate_->Round(Stage::kTime, first, plan_.calls, true, RoundLimit(), &time);
+  Outcome outcome =
+      candidate_->Round(Stage::kTime, first, candidate_calls_, true, RoundLimit(), &time);
   if (!Passed(outcome)) return outcome;
   Quietness quiet;
   if (Outcome verified = VerifyOne(first, &quiet); !Passed(verified)) return verified;
@@ -93,8 +99,17 @@ Outcome TimingSession::RunCandidate(uint32_t first, RoundClock* clock) {
   return {};
 }
 
+/// A candidate that is much faster than the reference needs more calls to fill a round. The bracket
+/// is still unknown here, so the time is too long at first and the plan approaches from below.
+void TimingSession::PlanCandidate(const RoundClock& clock) {
+  const double calls = device_->limits().round_us / (clock.outside_us / clock.calls);
+  const auto wanted = static_cast<uint32_t>(std::clamp<double>(calls, 1, plan_.slots));
+  const uint32_t most = std::min(plan_.slots, static_cast<uint32_t>(device_->limits().max_calls));
+  candidate_calls_ = std::clamp(wanted, std::min(plan_.calls, most), most);
+}
+
 Outcome TimingSession::VerifyOne(uint32_t first, Quietness* quiet) {
-  const auto slot = first + static_cast<uint32_t>(seeds_->Next("verify") % plan_.calls);
+  const auto slot = first + static_cast<uint32_t>(seeds_->Next("verify") % candidate_calls_);
   Result<Comparison> result =
       device_->judge().Verify(plan_.lane, slot, /*exact=*/false, QuietNs(), quiet);
   if (!result.ok()) return InfrastructureFailure(Stage::kTime, result.error());
@@ -115,8 +130,9 @@ Outcome TimingSession::VerifyOne(uint32_t first, Quietness* quiet) {
 
 Outcome TimingSession::Pair(bool candidate_first, RoundClock* candidate, RoundClock* reference) {
   disturbed_ = false;
-  const auto first = static_cast<uint32_t>(seeds_->Next("slot") % (plan_.slots - plan_.calls + 1));
-  const std::vector<uint64_t> seeds = seeds_->Next("timed", plan_.calls);
+  const uint32_t calls = std::max(plan_.calls, candidate_calls_);
+  const auto first = static_cast<uint32_t>(seeds_->Next("slot") % (plan_.slots - calls + 1));
+  const std::vector<uint64_t> seeds = seeds_->Next("timed", calls);
   Judge& judge = device_->judge();
   // Work that began with the new inputs, before go: a second look sees it (`early_work`).
   const auto early = [&](const Result<Quietness>& quiet) {
@@ -134,16 +150,19 @@ Outcome TimingSession::Pair(bool candidate_first, RoundClock* candidate, RoundCl
   return RunCandidate(first, candidate);
 }
 
-bool TimingSession::Enough(const TimingRecord& record, double elapsed_s) const {
+bool TimingSession::TimeToLook(const TimingRecord& record) const {
   const Limits& limits = device_->limits();
   const int rounds = static_cast<int>(record.candidate.size());
-  if (plan_.interpreted) return rounds >= 3 || (rounds >= 1 && elapsed_s > limits.time_budget_s);
-  if (rounds >= limits.max_rounds || (rounds >= 3 && elapsed_s > limits.hard_budget_s)) return true;
-  if (rounds < limits.min_rounds) return false;
-  if (elapsed_s > limits.time_budget_s) return true;
-  if (rounds % 4 != 0) return false;  // the bootstrap costs about as much as a round
-  // The inside clocks are read after the last round; the outside ones are enough to know when to
-  // stop.
+  if (plan_.interpreted) return rounds >= 3 || (rounds >= 1 && ElapsedS() > limits.time_budget_s);
+  if (ElapsedS() > limits.hard_budget_s) return rounds >= 3 || discarded_ >= 3;
+  const bool new_ones = std::count(kept_.begin(), kept_.end(), true) > 0;
+  return new_ones && (rounds >= limits.max_rounds || rounds % limits.min_rounds == 0);
+}
+
+bool TimingSession::Enough(const TimingRecord& record) const {
+  const Limits& limits = device_->limits();
+  if (plan_.interpreted || ElapsedS() > limits.time_budget_s) return true;
+  if (static_cast<int>(record.candidate.size()) >= limits.max_rounds) return true;
   const Ratio ratio =
       PairedRatio(Reconcile(record.reference).paid_us, Reconcile(record.candidate).paid_us);
   return ratio.high - ratio.low <= 2 * limits.target_half_width * ratio.value;
@@ -166,22 +185,14 @@ Outcome TimingSession::Integrity() const {
   return failure;
 }
 
-Outcome TimingSession::Run(TimingRecord* record, Correctness* correctness,
-                           std::vector<std::string>* flags) {
-  record->meaningful = !plan_.interpreted;
-  record->method = device_->cuda() ? "rounds/device-events" : "rounds/host-clock";
-  if (Outcome outcome = AsInfrastructure(Enter(reference_)); !Passed(outcome)) return outcome;
-  if (Outcome outcome = Enter(candidate_); !Passed(outcome)) return outcome;
-
-  const TimePoint start = Clock::now();
-  int discarded = 0;
-  std::vector<bool> kept;  // of each pair that was run
+/// Pairs until it is time to look at the interval.
+Outcome TimingSession::Rounds(TimingRecord* record, Correctness* correctness,
+                              std::vector<std::string>* flags) {
   const int warm = plan_.interpreted ? 1 : device_->limits().warm_rounds;
-  for (int pair = 0; !Enough(*record, MillisecondsSince(start) / 1e3); ++pair) {
-    if (MillisecondsSince(start) / 1e3 > device_->limits().hard_budget_s && discarded >= 3) break;
+  do {
     RoundClock candidate;
     RoundClock reference;
-    if (Outcome outcome = Pair(pair % 4 == 0 || pair % 4 == 3, &candidate, &reference);
+    if (Outcome outcome = Pair(pair_ % 4 == 0 || pair_ % 4 == 3, &candidate, &reference);
         !Passed(outcome)) {
       if (outcome.kind == FailureKind::kMismatch && outcome.name == "timed_output") {
         flags->emplace_back("timed_output_wrong");
@@ -192,43 +203,64 @@ Outcome TimingSession::Run(TimingRecord* record, Correctness* correctness,
       }
       return outcome;
     }
-    LogDebug("lane {}: pair {}: candidate {:.1f} us, reference {:.1f} us{}", plan_.lane, pair,
-             candidate.outside_us, reference.outside_us, disturbed_ ? " (disturbed)" : "");
+    LogDebug("lane {}: pair {}: candidate {:.1f} us for {} calls, reference {:.1f} us for {}{}",
+             plan_.lane, pair_, candidate.outside_us, candidate.calls, reference.outside_us,
+             reference.calls, disturbed_ ? " (disturbed)" : "");
+    const bool past_warm_up = pair_++ >= warm;
     const bool counts =
-        pair >= warm && (!disturbed_ || ++discarded >= device_->limits().max_rounds);
-    kept.push_back(counts);
+        past_warm_up && (!disturbed_ || ++discarded_ >= device_->limits().max_rounds);
+    kept_.push_back(counts);
+    if (!past_warm_up && !plan_.interpreted) PlanCandidate(candidate);
     if (!counts) continue;
     record->candidate.push_back(std::move(candidate));
     record->reference.push_back(std::move(reference));
-  }
+  } while (!TimeToLook(*record));
   record->rounds_verified = verified_;
-  if (record->candidate.empty()) {
-    if (Outcome outcome = Integrity(); !Passed(outcome)) return outcome;
-    return InfrastructureFailure(Stage::kTime,
-                                 Err(ErrorCode::kUnavailable, "others kept the device busy"));
-  }
-  if (discarded > 0) flags->emplace_back("rounds_discarded");
-  if (Outcome outcome = Integrity(); !Passed(outcome)) return outcome;
-  if (candidate_->process().children_seen() > 0) flags->emplace_back("child_processes");
+  return {};
+}
+
+/// Ends the loops of both sides and joins what their clocks say with what was measured.
+Outcome TimingSession::Claims(TimingRecord* record, std::vector<std::string>* flags) {
   CandidateSession::RoundsReport claims;
   if (Outcome outcome = candidate_->EndRounds(Stage::kTime, &claims); !Passed(outcome))
     return outcome;
   if (claims.reused) flags->emplace_back("output_reused");
-  AddInside(claims.inside_us, kept, &record->candidate);
+  AddInside(std::move(claims), kept_, &record->candidate);
   claims = {};
   if (Outcome outcome = AsInfrastructure(reference_->EndRounds(Stage::kTime, &claims));
       !Passed(outcome))
     return outcome;
-  AddInside(claims.inside_us, kept, &record->reference);
+  AddInside(std::move(claims), kept_, &record->reference);
+  kept_.clear();
   // The reference's process is trusted, and both brackets cost the same.
   const Bracket bracket = LearnBracket(record->reference);
-  LogDebug("lane {}: the bracket of {} calls costs {:.1f} us, slack {:.1f} us", plan_.lane,
-           plan_.calls, bracket.overhead_us, bracket.slack_us);
+  LogDebug("lane {}: a bracket costs {:.1f} us and {:.2f} us a call, slack {:.1f} us", plan_.lane,
+           bracket.overhead_us, bracket.per_call_us, bracket.slack_us);
   for (std::vector<RoundClock>* rounds : {&record->candidate, &record->reference})
     for (RoundClock& round : *rounds) {
-      round.overhead_us = bracket.overhead_us;
+      round.overhead_us = bracket.Of(round.calls);
       round.slack_us = bracket.slack_us;
     }
+  return {};
+}
+
+Outcome TimingSession::Run(TimingRecord* record, Correctness* correctness,
+                           std::vector<std::string>* flags) {
+  record->meaningful = !plan_.interpreted;
+  record->method = device_->cuda() ? "rounds/device-events" : "rounds/host-clock";
+  start_ = Clock::now();
+  do {
+    if (Outcome outcome = AsInfrastructure(Enter(reference_)); !Passed(outcome)) return outcome;
+    if (Outcome outcome = Enter(candidate_); !Passed(outcome)) return outcome;
+    if (Outcome outcome = Rounds(record, correctness, flags); !Passed(outcome)) return outcome;
+    if (Outcome outcome = Integrity(); !Passed(outcome)) return outcome;
+    if (record->candidate.empty())
+      return InfrastructureFailure(Stage::kTime,
+                                   Err(ErrorCode::kUnavailable, "others kept the device busy"));
+    if (Outcome outcome = Claims(record, flags); !Passed(outcome)) return outcome;
+  } while (!Enough(*record));
+  if (discarded_ > 0) flags->emplace_back("rounds_discarded");
+  if (candidate_->process().children_seen() > 0) flags->emplace_back("child_processes");
   record->measured = true;
   return {};
 }

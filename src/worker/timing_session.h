@@ -7,7 +7,8 @@
 namespace assay {
 
 /// The paired rounds of one submission: candidate and reference, interleaved A B B A on the same
-/// fresh inputs, under the device's exclusive lock.
+/// fresh inputs, under the device's exclusive lock. After every few pairs the processes' own clocks
+/// are read and the interval of the ratio is looked at: precise enough, or on with the next ones.
 ///
 ///     both stopped: judge sees the device quiet, writes new inputs, empties the cache
 ///       -> go, thaw one ... done, stop it        (outside clock: go to done)
@@ -22,7 +23,7 @@ class TimingSession {
   struct Plan {
     int lane = 0;
     uint32_t slots = 1;  ///< of the lane's arena
-    uint32_t calls = 1;  ///< per round
+    uint32_t calls = 1;  ///< of the reference per round
     double reference_us = 0;
     double call_s = 20;        ///< the least limit of a round
     bool interpreted = false;  ///< Triton's interpreter: few rounds, times mean nothing
@@ -35,6 +36,8 @@ class TimingSession {
   Outcome Run(TimingRecord* record, Correctness* correctness, std::vector<std::string>* flags);
 
  private:
+  Outcome Rounds(TimingRecord* record, Correctness* correctness, std::vector<std::string>* flags);
+  Outcome Claims(TimingRecord* record, std::vector<std::string>* flags);
   Outcome Pair(bool candidate_first, RoundClock* candidate, RoundClock* reference);
   Outcome RunCandidate(uint32_t first, RoundClock* clock);
   Outcome RunReference(uint32_t first, RoundClock* clock);
@@ -42,7 +45,10 @@ class TimingSession {
   [[nodiscard]] Outcome Integrity() const;
   Outcome Enter(CandidateSession* side);
   Outcome Judged(const Result<Quietness>& quiet, int* busy);
-  [[nodiscard]] bool Enough(const TimingRecord& record, double elapsed_s) const;
+  [[nodiscard]] bool TimeToLook(const TimingRecord& record) const;
+  [[nodiscard]] bool Enough(const TimingRecord& record) const;
+  [[nodiscard]] double ElapsedS() const { return MillisecondsSince(start_) / 1e3; }
+  void PlanCandidate(const RoundClock& clock);
   [[nodiscard]] uint64_t QuietNs() const {
     return device_->cuda() ? device_->limits().quiet_ns : 0;
   }
@@ -53,6 +59,11 @@ class TimingSession {
   CandidateSession* const reference_;
   SeedSource* const seeds_;
   const Plan plan_;
+  uint32_t candidate_calls_ = plan_.calls;
+  TimePoint start_;
+  int pair_ = 0;            ///< pairs that were run
+  int discarded_ = 0;       ///< ... and not counted, because something disturbed them
+  std::vector<bool> kept_;  ///< of each pair since the clocks were last read: whether it counts
   int verified_ = 0;
   int candidate_busy_ = 0;  ///< times the device was not quiet right after the candidate's round
   int reference_busy_ = 0;  ///< ... after the reference's: others' work, not the candidate's

@@ -2,9 +2,12 @@
 
 #include <fcntl.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
+#include <filesystem>
 
 #include "base/log.h"
 #include "base/resource.h"
@@ -73,6 +76,8 @@ Result<std::unique_ptr<Zygote>> Zygote::Start(ZygoteOptions options, const Limit
 
 Zygote::~Zygote() {
   if (process_.running()) static_cast<void>(process_.Kill());
+  std::error_code ignored;
+  if (!tools_.empty()) std::filesystem::remove_all(tools_, ignored);
 }
 
 Status Zygote::Launch() {
@@ -82,7 +87,15 @@ Status Zygote::Launch() {
   ASSAY_ASSIGN_OR_RETURN(OutputDrain::Stream err, drain_->Open(limits_.output_bytes));
   stderr_ = err.output;
   const UniqueFd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-  const json::object config{{"native", native},
+  if (tools_.empty()) {
+    // One folder for all launches: the sandbox of candidates names it.
+    std::string pattern = std::filesystem::temp_directory_path() / "assay-tools-XXXXXX";
+    if (::mkdtemp(pattern.data()) == nullptr || ::chmod(pattern.c_str(), 0755) != 0)
+      return ErrnoError(pattern, errno);
+    tools_ = pattern;
+  }
+  const json::object config{{"tools", tools_},
+                            {"native", native},
                             {"device", options_.cuda ? "cuda" : "cpu"},
                             {"capability", options_.capability},
                             {"threads", options_.threads}};

@@ -52,6 +52,7 @@ class Zygote {
   const Limits limits_;
   OutputDrain* const drain_;
   std::mutex mutex_;
+  std::string tools_;  ///< folder of what the zygote builds once for all its children
   ChildProcess process_;
   Channel channel_;
   std::shared_ptr<CapturedOutput> stderr_;

@@ -40,6 +40,7 @@ class Candidate:
         self.slots: Slots | None = None
         self.model = None
         self.model_class = None
+        self.reused = False
         self.request: dict = {}
 
     def serve(self) -> None:
@@ -102,7 +103,7 @@ class Candidate:
 
     def op_rounds(self, request: dict, _fds: list[int]) -> dict:
         """Serves rounds until the worker ends them."""
-        rounds = Rounds(self.device, self.control, self.slots, self.next_round)
+        rounds = Rounds(self.device, self.control, self.slots, self.next_round, self.reused)
         self.channel.send({"seq": request["seq"], "event": "rounds"})
         gc_was_on = gc.isenabled()
         gc.disable()  # a collection inside a timed round would be charged to the submission
@@ -114,7 +115,8 @@ class Candidate:
             self.next_round = rounds.round
         if rounds.error is not None:
             raise rounds.error
-        return {"reused": rounds.reused or rounds.reused_once, "inside_us": rounds.inside_us()}
+        self.reused = rounds.reused
+        return {"reused": rounds.reused or rounds.reused_once, **rounds.report()}
 
     def op_unload(self, _request: dict, _fds: list[int]) -> dict:
         """Forgets the module and unmaps the arena; only the reference lives on after this."""

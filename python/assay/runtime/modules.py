@@ -40,7 +40,8 @@ class Flags:
             self.values
         )
         torch.set_default_dtype(dtype)
-        torch.use_deterministic_algorithms(strict)
+        if torch.are_deterministic_algorithms_enabled() != strict:  # setting it imports the compiler, a second
+            torch.use_deterministic_algorithms(strict)
 
 
 def load_task(path: str, name: str, size: str) -> ModuleType:
@@ -54,8 +55,15 @@ def load_task(path: str, name: str, size: str) -> ModuleType:
 
 
 def seed_everything(seed: int) -> None:
-    """Seeds every generator that a task may draw from: the same seed gives the same inputs."""
-    torch.manual_seed(seed)
+    """Seeds every generator that a task may draw from: the same seed gives the same inputs.
+
+    The generators are seeded one by one: torch.manual_seed() also notes, with a stack trace each
+    (0.4 ms in all), what it would do on backends that are not there.
+    """
+    torch.default_generator.manual_seed(seed)
+    if torch.cuda.is_initialized():
+        for generator in torch.cuda.default_generators:
+            generator.manual_seed(seed)
     random.seed(seed)
     numpy = sys.modules.get("numpy")
     if numpy is not None:

@@ -8,7 +8,7 @@ import time
 
 import torch
 
-from . import tree
+from . import modules, tree
 
 GO_TIMEOUT_S = 600.0  # the worker's own deadlines are far shorter; this only ends an orphan
 KEPT_BYTES = 1 << 30  # results larger than this are not kept to look for reuse
@@ -84,12 +84,13 @@ def outline(spec: dict) -> str:
 class Rounds:
     """Serves rounds for one module until the worker stops the loop."""
 
-    def __init__(self, device: str, control, slots: Slots, first_round: int):
+    def __init__(self, device: str, control, slots: Slots, first_round: int, reused: bool):
+        """``reused``: earlier rounds have shown that the module returns one buffer again and again."""
         self.device = device
         self.control = control
         self.slots = slots
         self.round = first_round
-        self.reused = False  # the module returns one buffer again and again: take each result at once
+        self.reused = reused  # then each result is taken at once
         self.kept: list = []
         self.reused_once = False
         self.error: BaseException | None = None
@@ -120,9 +121,11 @@ class Rounds:
                 del late_checks  # and with it the results, before the next round makes new ones
             self.round += 1
 
-    def inside_us(self) -> list[list[float]]:
-        """This process's own clock for each call of each round, in microseconds."""
-        return [marks.read() for marks in self.clocks]
+    def report(self) -> dict:
+        """This process's own clock, in microseconds: for each call of each round, and for taking the
+        results of each round."""
+        clocks = [marks.read() for marks in self.clocks]
+        return {"inside_us": [calls for calls, _ in clocks], "taking_us": [taking for _, taking in clocks]}
 
     def _one(self, model, first: int, calls: int, marks):
         """K calls, all results taken, the device idle. Returns checks that may wait until after
@@ -142,6 +145,7 @@ class Rounds:
                 self._take([check_output(value, self.slots) for value in results], first)
             else:
                 self._take([[value] for value in results], first)
+            marks.mark()
             if calls > 1 and shares_memory(results):
                 self.reused = True
                 results = self._run_taking_each(model, args, first, marks)
@@ -173,11 +177,12 @@ class Rounds:
             value = self._call(model, values)
             marks.mark()
             self._take([check_output(value, self.slots)], first + index)
+        marks.mark()
         return [value]
 
     def _call(self, model, values):
         if self.slots.stochastic:
-            torch.manual_seed(0)  # a reference that draws random numbers in forward draws the same ones
+            modules.seed_everything(0)  # a reference that draws random numbers in forward draws the same ones
         return model(*values)
 
     def _take(self, results: list[list[torch.Tensor]], first: int) -> None:
@@ -207,11 +212,15 @@ class Rounds:
 
 class Marks:
     """Clock readings of one round: device events, or the host's clock on the CPU. Events are made
-    before the round begins and read after all rounds have ended; a round pays only for recording."""
+    before the round begins and read after all rounds have ended; a round pays only for recording.
+
+    Between calls, and after the results were taken: c0 c1 ... cK t. In pairs, where each result is
+    taken before the next call: a0 b0 a1 b1 ... aK bK t.
+    """
 
     def __init__(self, device: str, calls: int):
         self.device = device
-        self.events = [] if device == "cpu" else [torch.cuda.Event(enable_timing=True) for _ in range(2 * calls)]
+        self.events = [] if device == "cpu" else [torch.cuda.Event(enable_timing=True) for _ in range(2 * calls + 1)]
         self.pairs()
 
     def pairs(self) -> None:
@@ -227,11 +236,17 @@ class Marks:
             self.events[self.count].record()
         self.count += 1
 
-    def read(self) -> list[float]:
-        step = 2 if self.paired else 1
+    def read(self) -> tuple[list[float], float]:
+        """(microseconds of each call, microseconds of taking the results)."""
+        spans = [self._between(i, i + 1) for i in range(self.count - 1)]
+        if self.paired:
+            return spans[0::2], sum(spans[1::2])
+        return spans[:-1], spans[-1]
+
+    def _between(self, i: int, j: int) -> float:
         if self.device == "cpu":
-            return [(self.times[i + 1] - self.times[i]) / 1e3 for i in range(0, self.count - 1, step)]
-        return [self.events[i].elapsed_time(self.events[i + 1]) * 1e3 for i in range(0, self.count - 1, step)]
+            return (self.times[j] - self.times[i]) / 1e3
+        return self.events[i].elapsed_time(self.events[j]) * 1e3
 
 
 def shares_memory(results: list) -> bool:
