@@ -36,8 +36,8 @@ void AddInside(CandidateSession::RoundsReport claims, const std::vector<bool>& k
 }  // namespace
 
 Seconds TimingSession::RoundLimit() const {
-  return Seconds(std::max(plan_.call_s,
-                          device_->limits().call_factor * plan_.reference_us * 1e-6 * plan_.calls));
+  return Seconds(std::max(plan_.call_s, device_->limits().call_factor * plan_.reference_us * 1e-6 *
+                                            std::max(reference_calls_, candidate_calls_)));
 }
 
 Outcome TimingSession::Enter(CandidateSession* side) {
@@ -75,10 +75,10 @@ double OutsideUs(const CandidateSession::RoundTime& time, const Quietness& quiet
 }  // namespace
 
 Outcome TimingSession::RunReference(uint32_t first, RoundClock* clock) {
-  clock->calls = static_cast<int>(plan_.calls);
+  clock->calls = static_cast<int>(reference_calls_);
   CandidateSession::RoundTime time;
   if (Outcome outcome = AsInfrastructure(
-          reference_->Round(Stage::kTime, first, plan_.calls, true, RoundLimit(), &time));
+          reference_->Round(Stage::kTime, first, reference_calls_, true, RoundLimit(), &time));
       !Passed(outcome))
     return outcome;
   Result<Quietness> quiet = device_->judge().Flush(QuietNs());
@@ -99,13 +99,14 @@ Outcome TimingSession::RunCandidate(uint32_t first, RoundClock* clock) {
   return {};
 }
 
-/// A candidate that is much faster than the reference needs more calls to fill a round. The bracket
-/// is still unknown here, so the time is too long at first and the plan approaches from below.
-void TimingSession::PlanCandidate(const RoundClock& clock) {
+/// How many calls fill a round of this side, from a round it ran. What the bracket costs is still
+/// unknown here, so the time of a call is too long at first and the plan approaches from below.
+uint32_t TimingSession::CallsFor(const RoundClock& clock) const {
+  // A few slots stay spare, so that the addresses of a round vary.
+  const uint32_t most =
+      std::min(plan_.slots - plan_.slots / 16, static_cast<uint32_t>(device_->limits().max_calls));
   const double calls = device_->limits().round_us / (clock.outside_us / clock.calls);
-  const auto wanted = static_cast<uint32_t>(std::clamp<double>(calls, 1, plan_.slots));
-  const uint32_t most = std::min(plan_.slots, static_cast<uint32_t>(device_->limits().max_calls));
-  candidate_calls_ = std::clamp(wanted, std::min(plan_.calls, most), most);
+  return static_cast<uint32_t>(std::clamp<double>(std::ceil(calls), 1, most));
 }
 
 Outcome TimingSession::VerifyOne(uint32_t first, Quietness* quiet) {
@@ -130,7 +131,7 @@ Outcome TimingSession::VerifyOne(uint32_t first, Quietness* quiet) {
 
 Outcome TimingSession::Pair(bool candidate_first, RoundClock* candidate, RoundClock* reference) {
   disturbed_ = false;
-  const uint32_t calls = std::max(plan_.calls, candidate_calls_);
+  const uint32_t calls = std::max(reference_calls_, candidate_calls_);
   const auto first = static_cast<uint32_t>(seeds_->Next("slot") % (plan_.slots - calls + 1));
   const std::vector<uint64_t> seeds = seeds_->Next("timed", calls);
   Judge& judge = device_->judge();
@@ -210,7 +211,10 @@ Outcome TimingSession::Rounds(TimingRecord* record, Correctness* correctness,
     const bool counts =
         past_warm_up && (!disturbed_ || ++discarded_ >= device_->limits().max_rounds);
     kept_.push_back(counts);
-    if (!past_warm_up && !plan_.interpreted) PlanCandidate(candidate);
+    if (!past_warm_up && !plan_.interpreted) {
+      candidate_calls_ = CallsFor(candidate);
+      reference_calls_ = CallsFor(reference);
+    }
     if (!counts) continue;
     record->candidate.push_back(std::move(candidate));
     record->reference.push_back(std::move(reference));

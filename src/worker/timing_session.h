@@ -23,7 +23,7 @@ class TimingSession {
   struct Plan {
     int lane = 0;
     uint32_t slots = 1;  ///< of the lane's arena
-    uint32_t calls = 1;  ///< of the reference per round
+    uint32_t calls = 1;  ///< per round, to begin with
     double reference_us = 0;
     double call_s = 20;        ///< the least limit of a round
     bool interpreted = false;  ///< Triton's interpreter: few rounds, times mean nothing
@@ -48,7 +48,7 @@ class TimingSession {
   [[nodiscard]] bool TimeToLook(const TimingRecord& record) const;
   [[nodiscard]] bool Enough(const TimingRecord& record) const;
   [[nodiscard]] double ElapsedS() const { return MillisecondsSince(start_) / 1e3; }
-  void PlanCandidate(const RoundClock& clock);
+  [[nodiscard]] uint32_t CallsFor(const RoundClock& clock) const;
   [[nodiscard]] uint64_t QuietNs() const {
     return device_->cuda() ? device_->limits().quiet_ns : 0;
   }
@@ -59,7 +59,8 @@ class TimingSession {
   CandidateSession* const reference_;
   SeedSource* const seeds_;
   const Plan plan_;
-  uint32_t candidate_calls_ = plan_.calls;
+  uint32_t candidate_calls_ = plan_.calls;  ///< per round; each side fills its rounds
+  uint32_t reference_calls_ = plan_.calls;
   TimePoint start_;
   int pair_ = 0;            ///< pairs that were run
   int discarded_ = 0;       ///< ... and not counted, because something disturbed them

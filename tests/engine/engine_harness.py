@@ -44,6 +44,7 @@ RUNS = {
     "deadline": ["--no-time", "--load-timeout", "6", "--call-timeout", "6"],
     "memory": ["--no-time", "--memory-limit", "3GB" if DEVICE == "cuda" else "1536MB"],
 }
+JOBS = "8" if DEVICE == "cuda" else "2"
 ENGINE_TIMEOUT_S = 900  # a hang, not a slow machine
 MARKED = re.compile(r"(#|//) <- the line\s*$")
 
@@ -152,7 +153,7 @@ class Batches:
         batch.write_text("".join(json.dumps(line) + "\n" for line in lines))
         output = self.folder / f"{run}.verdicts.jsonl"
         done = subprocess.run(
-            [self.binary, "eval", "--device", DEVICE, "--batch", batch, "--jobs", "2", "--output", output, "--full",
+            [self.binary, "eval", "--device", DEVICE, "--batch", batch, "--jobs", JOBS, "--output", output, "--full",
              "--secret-file", self.key_file, *RUNS[run]],
             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=ENGINE_TIMEOUT_S, check=False)
         assert done.returncode in (0, 3), done.stderr
