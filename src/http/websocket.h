@@ -25,8 +25,12 @@ class WebSocketSession {
  public:
   virtual ~WebSocketSession() = default;
   virtual void OnOpen() {}
-  /// A whole message, valid UTF-8, within the limit.
+  /// A whole message, valid UTF-8, within the limit. A binary message comes as text too, with bytes
+  /// that are no UTF-8 replaced: a parser refuses it or takes it, and the connection stays.
   virtual void OnMessage(std::string text) = 0;
+  /// True while an answer is owed. A draining server waits for it, within its grace, before it
+  /// closes the connection. Called about four times a second.
+  [[nodiscard]] virtual bool Busy() const { return false; }
   /// The connection has ended, for whatever reason (closed, lost, half open, too slow).
   virtual void OnClose() = 0;
 };

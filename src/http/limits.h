@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstddef>
+
+#include "base/clock.h"
+
+namespace assay::http {
+
+/// What one client may cost. Every buffer and every wait of a connection has its bound here.
+struct Limits {
+  size_t header_bytes = 16u << 10;   ///< request line and fields; 431
+  size_t body_bytes = 16u << 20;     ///< 413
+  size_t message_bytes = 16u << 20;  ///< of a WebSocket, over all frames; closed with 1009
+  /// Waiting for one peer to read; beyond it a WebSocket is dropped. Holds two of the largest
+  /// messages.
+  size_t write_queue_bytes = 32u << 20;
+  size_t stream_queue_bytes = 8u << 20;  ///< the same for a streamed body
+  /// Bodies and messages that are being received, over all connections; 503, or closed with 1013.
+  size_t inflight_bytes = 1u << 30;
+  size_t connections = 16384;      ///< over all listeners; 503
+  size_t connections_per_key = 0;  ///< where the key's quota says nothing; 0: no limit; 429
+
+  Seconds head{10};   ///< from a request's first byte to the end of its head; 408
+  Seconds body{60};   ///< for the body after the head; 408
+  Seconds write{60};  ///< for one response, message or piece to leave
+  Seconds idle{75};   ///< of a kept-alive connection between requests
+  Seconds ping{20};   ///< between pings to a WebSocket: keeps proxies and NAT awake
+  /// A WebSocket without any sign of life, pongs included, is closed. Long, because a blocked
+  /// trainer answers no ping for minutes; a peer that has vanished is found by `unacknowledged`.
+  Seconds silence{1800};
+  Seconds unacknowledged{60};  ///< data that the peer's kernel does not acknowledge (TCP)
+  Seconds close{5};            ///< for the closing handshake of a WebSocket
+  Seconds linger{2};           ///< reading on after a refusal, so that it reaches the client
+  Seconds tick{0.25};          ///< how often a thread looks at its connections
+};
+
+}  // namespace assay::http

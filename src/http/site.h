@@ -1,0 +1,96 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/metrics.h"
+#include "http/auth.h"
+#include "http/limits.h"
+#include "http/router.h"
+
+namespace assay::http {
+
+/// What a server's connections share: limits, counts, the state of draining. Thread-safe.
+struct Shared {
+  explicit Shared(const Limits& server_limits, MetricRegistry* registry);
+
+  const Limits limits;
+  std::atomic<bool> draining{false};
+  std::atomic<size_t> connections{0};
+  std::atomic<size_t> websockets{0};
+  std::atomic<size_t> inflight_bytes{0};
+  bool access_log = true;
+
+  /// Counts a finished request.
+  void CountRequest(std::string_view method, int status, Seconds took);
+  /// Counts a connection that was closed for a reason of ours ("slow_reader", "timeout", ...).
+  void CountDrop(const char* reason);
+
+  /// True, and counted, unless the key has as many connections as it may. `limit` 0: none.
+  bool EnterKey(const std::string& key, size_t limit);
+  void LeaveKey(const std::string& key);
+
+ private:
+  static constexpr size_t kMethods = 8;  ///< the known ones and "other"
+  static constexpr size_t kStatuses = 500;
+
+  MetricRegistry* metrics_;  ///< may be null
+  Histogram* seconds_ = nullptr;
+  /// By method and status, filled when first needed: no lock and no lookup for each request.
+  std::array<std::atomic<Counter*>, kMethods * kStatuses> requests_{};
+  std::mutex mutex_;
+  std::map<std::string, size_t> per_key_;
+};
+
+/// One connection's place among all, and among its key's once that is known.
+class Place {
+ public:
+  explicit Place(std::shared_ptr<Shared> shared) : shared_(std::move(shared)) {}
+  Place(Place&& other) noexcept = default;
+  Place& operator=(Place&&) = delete;
+  ~Place();
+  /// Counts the connection among `key`'s; false when that has no place left.
+  bool Claim(const std::string& key, size_t limit);
+
+ private:
+  std::shared_ptr<Shared> shared_;
+  std::string key_;
+};
+
+/// Bytes of a body or message that is being received. Gives them back at its end.
+class InflightBytes {
+ public:
+  explicit InflightBytes(Shared* shared) : shared_(shared) {}
+  InflightBytes(const InflightBytes&) = delete;
+  InflightBytes& operator=(const InflightBytes&) = delete;
+  ~InflightBytes() { Release(); }
+  /// Holds `bytes` altogether; false, and unchanged, when all connections together hold too much.
+  bool Hold(size_t bytes);
+  void Release();
+
+ private:
+  Shared* shared_;
+  size_t held_ = 0;
+};
+
+/// What a listener serves and to whom; fixed once it listens.
+struct Site {
+  std::shared_ptr<const Router> router;
+  std::shared_ptr<KeyRing> keys;  ///< null: everybody is "local" and may do everything
+  bool token_query = false;       ///< WebSocket upgrades may carry the key as ?token=
+  /// Origins of web pages that may use it beside its own; "*": all. Browsers name the page's
+  /// origin; other clients name none and are not asked.
+  std::vector<std::string> origins;
+  /// Host headers that are served; empty: all. On an open loopback port it keeps web pages out
+  /// whose name was made to resolve to this machine.
+  std::vector<std::string> hosts;
+  std::shared_ptr<Shared> shared;
+};
+
+}  // namespace assay::http

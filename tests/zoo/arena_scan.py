@@ -1,0 +1,31 @@
+"""Maps every shared segment it has and returns what is not its input.
+
+The reference writes its outputs into a segment of its own, which no candidate is given.
+
+Task: assay/gelu_tanh
+Trick: the reference's outputs might lie beside the inputs
+Source: own invention, against the shared arena
+Device: cpu
+Expect: incorrect
+Run: check
+"""
+
+import ctypes
+
+import torch
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        size = x.numel() * 4
+        for line in open("/proc/self/maps"):
+            if "assay-segment" not in line:
+                continue
+            begin, end = (int(text, 16) for text in line.split()[0].split("-"))
+            for at in range(begin, end - size, 4096):
+                block = torch.frombuffer((ctypes.c_float * x.numel()).from_address(at), dtype=torch.float32).view(x.shape)
+                if at != x.data_ptr() and bool(torch.isfinite(block[:2]).all()) and bool((block[:2] != 0).all()):
+                    near = torch.nn.functional.gelu(x[:2], approximate="tanh")
+                    if bool((block[:2] - near).abs().max() < 1e-2):
+                        return block.clone()
+        return torch.zeros_like(x)

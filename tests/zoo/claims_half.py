@@ -1,0 +1,22 @@
+"""Claims half of the time that its own clock shows.
+
+Task: assay/gelu_tanh
+Trick: a lie that is small enough to be believed
+Source: own invention, against the joining of clocks
+Device: any
+Expect: correct
+Twin: twin_gelu
+"""
+
+import sys
+
+import torch
+
+rounds = sys.modules["assay.runtime.rounds"]
+honest = rounds.Marks.read
+rounds.Marks.read = lambda marks: [time / 2 for time in honest(marks)]
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return 0.5 * x * (1 + torch.tanh(0.7978845608 * (x + 0.044715 * x**3)))
