@@ -13,11 +13,13 @@ namespace assay {
 ///
 ///     worker                          candidate
 ///     go = n, thaw  ───────────────▶  WaitGo(n)
-///     clock starts                    K calls, results copied out, device synchronised
+///     clock starts                    K calls, results handed over, device synchronised
 ///     WaitDone(n)   ◀───────────────  done = n
 ///     clock stops, freeze
 struct ControlPage {
   static constexpr uint32_t kStop = 0xFFFFFFFFu;  ///< a `go` that ends the loop of rounds
+  static constexpr size_t kMaxPlaces = 1024;      ///< calls of a round times outputs of a call
+  static constexpr uint64_t kInSlot = ~uint64_t{0};
 
   std::atomic<uint32_t> go;
   char pad0[60];
@@ -26,6 +28,8 @@ struct ControlPage {
   std::atomic<uint32_t> calls;       ///< worker: calls of round `go`
   std::atomic<uint32_t> first_slot;  ///< worker: first input slot of the round
   std::atomic<uint32_t> failed;      ///< candidate: the round ended in an exception
+  /// candidate: offset in the outputs' memory of each output of each call, or kInSlot
+  std::atomic<uint64_t> places[kMaxPlaces];
 };
 static_assert(std::atomic<uint32_t>::is_always_lock_free);
 

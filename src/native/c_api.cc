@@ -13,11 +13,13 @@
 
 #include "arena/control_page.h"
 #include "native/cuda_driver.h"
+#include "native/region_pool.h"
 
 namespace {
 
 thread_local std::string last_error;        // NOLINT: the C ABI's errno
 std::unique_ptr<assay::CudaDriver> driver;  // NOLINT: one per process, set by assay_gpu_open
+assay::RegionPool results;                  // NOLINT: one per process
 
 int Fail(const assay::Error& error) {
   last_error = error.message;
@@ -34,6 +36,13 @@ extern "C" {
 
 /// Text of the last failure on this thread.
 const char* assay_last_error() { return last_error.c_str(); }
+
+/// Says where the results of round `round` stand: `count` offsets into the outputs' memory.
+void assay_control_places(void* memory, const uint64_t* offsets, size_t count) {
+  auto* page = static_cast<assay::ControlPage*>(memory);
+  for (size_t i = 0; i < std::min(count, assay::ControlPage::kMaxPlaces); ++i)
+    page->places[i].store(offsets[i], std::memory_order_relaxed);
+}
 
 /// Maps the control page from its descriptor; null on failure.
 void* assay_control_map(int fd) {
@@ -142,6 +151,22 @@ int assay_gpu_reset_persisting_l2() {
   if (!driver) return NoDriver();
   auto status = driver->ResetPersistingL2();
   return status.ok() ? 0 : Fail(status.error());
+}
+
+/// The region of device memory that the next two functions hand out; 0 bytes: none.
+void assay_results_region(uint64_t begin, size_t bytes) { results.Reset(begin, bytes); }
+
+/// An allocator as torch.cuda.memory.CUDAPluggableAllocator wants it: from the region while it
+/// lasts, then from the driver. Null when there is no memory.
+void* assay_results_alloc(size_t bytes, int /*device*/, void* /*stream*/) {
+  uint64_t address = results.Take(bytes);
+  if (address == 0 && driver) address = driver->Allocate(bytes);
+  return reinterpret_cast<void*>(static_cast<uintptr_t>(address));
+}
+
+void assay_results_free(void* memory, size_t /*bytes*/, int /*device*/, void* /*stream*/) {
+  const auto address = static_cast<uint64_t>(reinterpret_cast<uintptr_t>(memory));
+  if (!results.Give(address) && driver) driver->Free(address);
 }
 
 }  // extern "C"

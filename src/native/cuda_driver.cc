@@ -84,6 +84,7 @@ struct CudaDriver::Table {
                 void**, void**);
   int (*ctx_synchronize)();
   int (*mem_alloc)(DevicePtr*, size_t);
+  int (*mem_free)(DevicePtr);
   int (*copy_to_host)(void*, DevicePtr, size_t);
   int (*reset_persisting)();
 };
@@ -127,6 +128,7 @@ Result<CudaDriver> CudaDriver::Open(int device) {
   load(table.launch, "cuLaunchKernel");
   load(table.ctx_synchronize, "cuCtxSynchronize");
   load(table.mem_alloc, "cuMemAlloc_v2");
+  load(table.mem_free, "cuMemFree_v2");
   load(table.copy_to_host, "cuMemcpyDtoH_v2");
   load(table.reset_persisting, "cuCtxResetPersistingL2Cache");
   if (missing != nullptr)
@@ -197,6 +199,13 @@ void CudaDriver::ReleaseSegment(const Segment& segment) {
   }
   table_->mem_release(segment.handle);
 }
+
+CudaDriver::DevicePtr CudaDriver::Allocate(size_t bytes) {
+  DevicePtr address = 0;
+  return table_->mem_alloc(&address, bytes) == 0 ? address : 0;
+}
+
+void CudaDriver::Free(DevicePtr address) { table_->mem_free(address); }
 
 Result<CudaDriver::Quiet> CudaDriver::WatchQuiet(uint64_t nanoseconds) {
   if (quiet_kernel_ == nullptr) {

@@ -30,6 +30,10 @@ class CudaDriver {
   Result<Segment> ImportSegment(int fd, size_t bytes, bool writable);
   void ReleaseSegment(const Segment& segment);
 
+  /// Memory of this process alone; 0 when there is none left.
+  DevicePtr Allocate(size_t bytes);
+  void Free(DevicePtr address);
+
   /// Watches the GPU for `nanoseconds` with a one-thread kernel that reads the device's own clock.
   /// While another context has runnable work the GPU is time-sliced and the kernel's clock jumps.
   /// Returns the largest jump and the whole span, both in nanoseconds; a quiet GPU shows no jump

@@ -176,20 +176,16 @@ Reconciled Reconcile(std::span<const RoundClock> rounds) {
   return result;
 }
 
-Bracket LearnBracket(std::span<const RoundClock> trusted) {
-  std::vector<double> costs;
-  std::vector<double> taking;
-  for (const RoundClock& round : trusted) {
-    const std::optional<double> inside = InsideMedian(round);
-    if (!inside) continue;
-    costs.push_back(std::max(0.0, round.outside_us - *inside * round.calls - round.taking_us));
-    taking.push_back(round.taking_us / round.calls);
-  }
+Bracket LearnBracket(std::span<const double> empty_us, std::span<const RoundClock> trusted) {
   Bracket bracket;
-  if (costs.empty()) return bracket;
-  bracket.overhead_us = Quantile(costs, 0.2);
-  bracket.per_call_us = Quantile(taking, 0.5);
-  bracket.slack_us = std::max(kLeastSlackUs, Quantile(costs, 0.9) - bracket.overhead_us);
+  if (!empty_us.empty()) bracket.overhead_us = std::max(0.0, Quantile(empty_us, 0.2));
+  std::vector<double> rest;
+  for (const RoundClock& round : trusted) {
+    if (const std::optional<double> inside = InsideMedian(round))
+      rest.push_back(round.outside_us - *inside * round.calls - round.taking_us -
+                     bracket.overhead_us);
+  }
+  if (!rest.empty()) bracket.slack_us = std::max(kLeastSlackUs, Quantile(rest, 0.9));
   return bracket;
 }
 

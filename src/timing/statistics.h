@@ -41,8 +41,8 @@ struct RoundClock {
   double overhead_us = 0;         ///< what the bracket costs beside the calls
   std::vector<double> inside_us;  ///< the process's own clock per call; a candidate's is untrusted
   double slack_us = 5;            ///< how far the bracket's cost scatters from round to round
-  double taking_us = 0;  ///< by the process's own clock, copying the results; read only where the
-                         ///< process is trusted
+  double taking_us = 0;  ///< by the process's own clock, handing over the results; read only where
+                         ///< the process is trusted
 };
 
 /// True when the worker's own figures make sense: calls >= 1, outside at least the nanosecond that
@@ -79,21 +79,21 @@ struct Reconciled {
 /// matter for short kernels, where the tolerance is larger than the time itself: without them a
 /// claim of zero would be within tolerance. The 5 % of the bracket keep a time above zero when the
 /// calibrated overhead is as long as the round. A median leaves out the first calls of a round,
-/// during which the device waits for the host; the bracket's overhead is learned alike.
+/// during which the device waits for the host.
 /// Every round must be valid (IsValid); no rounds give an empty result.
 Reconciled Reconcile(std::span<const RoundClock> rounds);
 
-/// What the bracket of a round costs beside its calls, learned from rounds of a process that is
-/// trusted: there the inside clock is true, so the rest of the bracket is overhead.
+/// What the bracket of a round costs beside its calls.
 struct Bracket {
-  double overhead_us = 0;  ///< 20th percentile over rounds of outside - calls * inside - taking, at
-                           ///< least 0: what noise adds to a bracket is never taken off a
-                           ///< candidate's time
-  double per_call_us = 0;  ///< median over rounds of taking / calls
-  double slack_us = 5;     ///< the 90th percentile less the 20th, at least 5
-
-  [[nodiscard]] double Of(int calls) const { return overhead_us + per_call_us * calls; }
+  double overhead_us =
+      0;                ///< 20th percentile of the empty rounds: what noise adds to a bracket,
+                        ///< and whatever a candidate could leave out, is never taken off its time
+  double slack_us = 5;  ///< how far the rest of a bracket scatters, at least 5
 };
-Bracket LearnBracket(std::span<const RoundClock> trusted);
+
+/// `empty_us`: the outside clock of rounds without calls. `trusted`: rounds of a process that is
+/// trusted; there the inside clock is true, and what it leaves over beside the overhead (first
+/// calls that wait for the host, noise) is the slack, at the 90th percentile.
+Bracket LearnBracket(std::span<const double> empty_us, std::span<const RoundClock> trusted);
 
 }  // namespace assay

@@ -145,6 +145,7 @@ Outcome CandidateSession::Load(const LaneArena& arena, int outputs_fd, const Loa
   request["class"] = options.class_name;
   request["size"] = options.size;
   request["report_mutation"] = options.report_mutation;
+  request["share_results"] = options.share_results;
   const int fds[] = {arena.inputs.get(), outputs_fd};
   json::object reply;
   return Ask(request, fds, Stage::kLoad, options.limit, &reply);
@@ -163,7 +164,8 @@ Outcome CandidateSession::Build(uint64_t seed, Seconds limit, std::string* weigh
 Outcome CandidateSession::BeginRounds(Stage stage) {
   process_->ResetRounds();
   json::object reply;
-  return Ask({{"op", "rounds"}}, {}, stage, Seconds(device_->limits().build_s), &reply);
+  return Ask({{"op", "rounds"}, {"timed", stage == Stage::kTime}}, {}, stage,
+             Seconds(device_->limits().build_s), &reply);
 }
 
 Outcome CandidateSession::Round(Stage stage, uint32_t first, uint32_t calls, bool freeze,
@@ -215,6 +217,15 @@ Outcome CandidateSession::EndRounds(Stage stage, RoundsReport* report) {
   for (const json::value& value : GetArray(reply, "taking_us"))
     report->taking_us.push_back(value.is_number() ? value.to_number<double>() : 0);
   return outcome;
+}
+
+std::vector<int64_t> CandidateSession::Places(uint32_t call, int outputs) const {
+  std::vector<int64_t> places;
+  for (int i = 0; i < outputs; ++i) {
+    const size_t at = static_cast<size_t>(call) * static_cast<size_t>(outputs) + i;
+    places.push_back(at < ControlPage::kMaxPlaces ? process_->Place(at) : -1);
+  }
+  return places;
 }
 
 Outcome CandidateSession::Unload() {

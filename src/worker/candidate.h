@@ -30,6 +30,7 @@ class CandidateSession {
     std::string class_name;
     std::string size;              ///< a task's SIZES for the reference; empty for submissions
     bool report_mutation = false;  ///< diagnose: private inputs, say whether they were written
+    bool share_results = true;     ///< torch's allocator may take timed results from the arena
     Seconds limit{60};
   };
   /// Imports the module with the lane's arena mapped. Runs outside the device's lock.
@@ -38,7 +39,8 @@ class CandidateSession {
   /// A fresh instance from `seed`; `weights` says how it got the reference's parameters.
   Outcome Build(uint64_t seed, Seconds limit, std::string* weights);
 
-  /// Enters the loop of rounds.
+  /// Enters the loop of rounds. In those of Stage::kTime the results stay where they are, if the
+  /// judge can read them there.
   Outcome BeginRounds(Stage stage);
   struct RoundTime {
     TimePoint start;
@@ -54,6 +56,9 @@ class CandidateSession {
     std::vector<double> taking_us;               ///< ... and for taking a round's results
   };
   Outcome EndRounds(Stage stage, RoundsReport* report);
+
+  /// Where the outputs of a call of the last round are said to stand, see Judge::Verify.
+  [[nodiscard]] std::vector<int64_t> Places(uint32_t call, int outputs) const;
 
   Outcome Unload();
 

@@ -33,12 +33,12 @@ Failure CancelledFailure(Stage stage) {
   return failure;
 }
 
-/// Device memory one submission takes: three arenas and the results of a round on both sides,
-/// weights there and in the judge (once more in float64), and the temporaries of a call and of its
-/// comparison in float64.
+/// Device memory one submission takes: three arenas, where those of the outputs also hold the
+/// results of a round (see results_bytes() in judge.py), weights there and in the judge (once more
+/// in float64), and the temporaries of a call and of its comparison in float64.
 uint64_t MemoryNeeded(const TaskShape& shape, uint64_t slots) {
-  return slots * (shape.input_bytes + 4 * shape.output_bytes) + 6 * shape.state_bytes +
-         4 * shape.input_bytes + 8 * shape.output_bytes + (1ull << 30);
+  return slots * (shape.input_bytes + 4 * shape.output_bytes + shape.output_bytes / 2) +
+         6 * shape.state_bytes + 4 * shape.input_bytes + 8 * shape.output_bytes + (3ull << 30);
 }
 
 }  // namespace
@@ -166,7 +166,9 @@ Outcome Evaluation::Prepare() {
 void Evaluation::PlanRounds() {
   const Limits& limits = device_->limits();
   const uint64_t slot = std::max<uint64_t>(1, shape_.input_bytes + shape_.output_bytes);
-  const auto most = static_cast<uint64_t>(limits.max_calls);
+  const uint64_t most = std::clamp<uint64_t>(
+      ControlPage::kMaxPlaces / static_cast<uint64_t>(std::max(1, shape_.outputs)), 1,
+      static_cast<uint64_t>(limits.max_calls));
   const auto within = [&](uint64_t room) { return std::clamp<uint64_t>(room / slot, 1, most); };
   const uint64_t fitting = within(device_->cuda() ? limits.slot_bytes_gpu : limits.slot_bytes_cpu);
   const uint64_t spare = within(device_->cuda() ? limits.spare_bytes_gpu : limits.slot_bytes_cpu);
@@ -211,6 +213,7 @@ Outcome Evaluation::Load() {
   options.source = submission_.source;
   options.class_name = "ModelNew";
   options.limit = LoadLimit();
+  options.share_results = !records_.lint.uses_streams;  // graphs keep memory of their own pools
   return session_->Load(arena_, arena_.outputs.get(), options);
 }
 
@@ -242,7 +245,7 @@ Outcome Evaluation::Trial(int number) {
   }
   if (Outcome outcome = CallOnce(number == 0); !Passed(outcome)) return outcome;
   const std::shared_lock device(device_->lock());
-  Result<Comparison> result = device_->judge().Verify(lane_, slot_, /*exact=*/true, 0, nullptr);
+  Result<Comparison> result = device_->judge().Verify(lane_, slot_, {}, /*exact=*/true, 0, nullptr);
   if (!result.ok()) return InfrastructureFailure(Stage::kCheck, result.error());
   Compare(*result);
   if (result->inputs_changed) return InputsChanged(Stage::kCheck);
@@ -347,6 +350,7 @@ Outcome Evaluation::Time() {
   TimingSession::Plan plan;
   plan.lane = lane_;
   plan.slots = slots_;
+  plan.outputs = shape_.outputs;
   plan.calls = calls_;
   plan.reference_us = shape_.reference_us;
   plan.call_s = limits_.call_s;

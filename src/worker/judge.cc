@@ -22,6 +22,7 @@ Comparison ReadComparison(const json::object& body) {
   Comparison result;
   result.passed = GetBool(body, "passed");
   result.inputs_changed = GetBool(body, "inputs_changed");
+  result.outside = GetString(body, "outside");
   result.max_abs_err = GetDouble(body, "max_abs_err");
   result.max_rel_err = GetDouble(body, "max_rel_err");
   result.mismatch_fraction = GetDouble(body, "mismatch_fraction");
@@ -92,6 +93,7 @@ Result<TaskShape> Judge::Examine(int lane, const Task& task, const std::string& 
   shape.output_bytes = static_cast<uint64_t>(GetInt(reply.body, "output_bytes"));
   shape.state_bytes = static_cast<uint64_t>(GetInt(reply.body, "state_bytes"));
   shape.reference_us = GetDouble(reply.body, "reference_us");
+  shape.outputs = static_cast<int>(GetInt(reply.body, "outputs", 1));
   shape.forward_inputs = static_cast<int>(GetInt(reply.body, "forward_inputs", -1));
   shape.private_inputs = GetBool(reply.body, "private_inputs");
   shape.stochastic = GetBool(reply.body, "stochastic");
@@ -131,18 +133,17 @@ Result<Quietness> Judge::Flush(uint64_t quiet_ns) {
   return ReadQuiet(reply.body);
 }
 
-Result<Comparison> Judge::Verify(int lane, uint32_t slot, bool exact, uint64_t quiet_ns,
-                                 Quietness* quiet) {
-  ASSAY_ASSIGN_OR_RETURN(const Message reply, Call({{"op", "verify"},
-                                                    {"lane", lane},
-                                                    {"slots", json::array{slot}},
-                                                    {"exact", exact},
-                                                    {"quiet_ns", quiet_ns}}));
+Result<Comparison> Judge::Verify(int lane, uint32_t slot, std::span<const int64_t> places,
+                                 bool exact, uint64_t quiet_ns, Quietness* quiet) {
+  ASSAY_ASSIGN_OR_RETURN(const Message reply,
+                         Call({{"op", "verify"},
+                               {"lane", lane},
+                               {"slot", slot},
+                               {"places", json::array(places.begin(), places.end())},
+                               {"exact", exact},
+                               {"quiet_ns", quiet_ns}}));
   if (quiet != nullptr) *quiet = ReadQuiet(reply.body);
-  const json::array& results = GetArray(reply.body, "results");
-  if (results.size() != 1 || !results[0].is_object())
-    return Err(ErrorCode::kInternal, "the judge sent no result");
-  return ReadComparison(results[0].get_object());
+  return ReadComparison(GetObject(reply.body, "result"));
 }
 
 Status Judge::Close(int lane) {

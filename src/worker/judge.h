@@ -16,6 +16,7 @@ struct TaskShape {
   uint64_t state_bytes = 0;
   double reference_us = 0;
   int forward_inputs = -1;
+  int outputs = 1;              ///< tensors that a call returns
   bool private_inputs = false;  ///< the reference writes its inputs
   bool stochastic = false;      ///< the reference draws random numbers in forward
 };
@@ -32,6 +33,7 @@ struct LaneArena {
 struct Comparison {
   bool passed = false;
   bool inputs_changed = false;  ///< somebody wrote what only the judge may write
+  std::string outside;  ///< not empty: the outputs are said to stand where they cannot stand
   double max_abs_err = 0;
   double max_rel_err = 0;
   double mismatch_fraction = 0;
@@ -67,8 +69,10 @@ class Judge {
   Result<Quietness> Fill(int lane, uint32_t first, std::span<const uint64_t> seeds,
                          uint64_t quiet_ns);
   Result<Quietness> Flush(uint64_t quiet_ns);
-  Result<Comparison> Verify(int lane, uint32_t slot, bool exact, uint64_t quiet_ns,
-                            Quietness* quiet);
+  /// `places`: where the call's outputs stand in the outputs' memory, -1 for in their slot; empty:
+  /// all in their slots.
+  Result<Comparison> Verify(int lane, uint32_t slot, std::span<const int64_t> places, bool exact,
+                            uint64_t quiet_ns, Quietness* quiet);
   Status Close(int lane);
 
  private:

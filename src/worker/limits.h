@@ -27,7 +27,7 @@ struct Limits {
 
   // Time. A round should be long against the scatter of its bracket (go, thaw, change of context on
   // the device, final synchronisation: about 450 us on an H200, scattered by 100 us).
-  double round_us = 2500;
+  double round_us = 3500;
   int max_calls = 128;                    ///< calls per round
   uint64_t slot_bytes_gpu = 24ull << 30;  ///< inputs and outputs of one round together
   uint64_t slot_bytes_cpu = 256ull << 20;

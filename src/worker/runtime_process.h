@@ -56,6 +56,12 @@ class RuntimeProcess {
   /// kTimeout it may be called again.
   Result<double> AwaitRound(TimePoint start, bool freeze, TimePoint deadline);
   /// Ends the series; the process goes back to its channel (continue it first).
+  /// What the process wrote into ControlPage::places: -1 for kInSlot and what no memory can have.
+  [[nodiscard]] int64_t Place(size_t index) const {
+    const uint64_t place = control_.page()->places[index].load();
+    return place > (uint64_t{1} << 62) ? -1 : static_cast<int64_t>(place);
+  }
+
   void EndRounds();
   [[nodiscard]] bool RoundFailed() const { return control_.page()->failed.load() != 0; }
   /// Stops it and its children (see StopTree), and lets it run again (children stay stopped).

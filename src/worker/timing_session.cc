@@ -110,12 +110,21 @@ uint32_t TimingSession::CallsFor(const RoundClock& clock) const {
 }
 
 Outcome TimingSession::VerifyOne(uint32_t first, Quietness* quiet) {
-  const auto slot = first + static_cast<uint32_t>(seeds_->Next("verify") % candidate_calls_);
+  const auto call = static_cast<uint32_t>(seeds_->Next("verify") % candidate_calls_);
+  const std::vector<int64_t> places = candidate_->Places(call, plan_.outputs);
   Result<Comparison> result =
-      device_->judge().Verify(plan_.lane, slot, /*exact=*/false, QuietNs(), quiet);
+      device_->judge().Verify(plan_.lane, first + call, places, /*exact=*/false, QuietNs(), quiet);
   if (!result.ok()) return InfrastructureFailure(Stage::kTime, result.error());
   if (Outcome outcome = Judged(*quiet, &candidate_busy_); !Passed(outcome)) return outcome;
   if (result->inputs_changed) return InputsChanged(Stage::kTime);
+  if (!result->outside.empty()) {
+    Failure failure;
+    failure.kind = FailureKind::kIntegrity;
+    failure.stage = Stage::kTime;
+    failure.name = "result_place";
+    failure.message = result->outside;
+    return failure;
+  }
   if (result->passed) {
     ++verified_;
     return {};
@@ -186,6 +195,23 @@ Outcome TimingSession::Integrity() const {
   return failure;
 }
 
+/// What go, thaw, a change of context on the device, its end and the judge's look cost together:
+/// rounds of the reference that record two events and call nothing.
+Outcome TimingSession::EmptyRounds() {
+  constexpr int kRounds = 6;  // the first ones are colder; a low percentile is taken
+  if (Outcome outcome = Enter(reference_); !Passed(outcome)) return outcome;
+  for (int i = 0; i < kRounds; ++i) {
+    CandidateSession::RoundTime time;
+    if (Outcome outcome = reference_->Round(Stage::kTime, 0, 0, true, RoundLimit(), &time);
+        !Passed(outcome))
+      return outcome;
+    Result<Quietness> quiet = device_->judge().Flush(QuietNs());
+    if (Outcome outcome = Judged(quiet, nullptr); !Passed(outcome)) return outcome;
+    empty_us_.push_back(OutsideUs(time, *quiet));
+  }
+  return reference_->EndRounds(Stage::kTime, nullptr);
+}
+
 /// Pairs until it is time to look at the interval.
 Outcome TimingSession::Rounds(TimingRecord* record, Correctness* correctness,
                               std::vector<std::string>* flags) {
@@ -236,13 +262,12 @@ Outcome TimingSession::Claims(TimingRecord* record, std::vector<std::string>* fl
     return outcome;
   AddInside(std::move(claims), kept_, &record->reference);
   kept_.clear();
-  // The reference's process is trusted, and both brackets cost the same.
-  const Bracket bracket = LearnBracket(record->reference);
-  LogDebug("lane {}: a bracket costs {:.1f} us and {:.2f} us a call, slack {:.1f} us", plan_.lane,
-           bracket.overhead_us, bracket.per_call_us, bracket.slack_us);
+  const Bracket bracket = LearnBracket(empty_us_, record->reference);
+  LogDebug("lane {}: a bracket costs {:.1f} us, slack {:.1f} us", plan_.lane, bracket.overhead_us,
+           bracket.slack_us);
   for (std::vector<RoundClock>* rounds : {&record->candidate, &record->reference})
     for (RoundClock& round : *rounds) {
-      round.overhead_us = bracket.Of(round.calls);
+      round.overhead_us = bracket.overhead_us;
       round.slack_us = bracket.slack_us;
     }
   return {};
@@ -253,6 +278,7 @@ Outcome TimingSession::Run(TimingRecord* record, Correctness* correctness,
   record->meaningful = !plan_.interpreted;
   record->method = device_->cuda() ? "rounds/device-events" : "rounds/host-clock";
   start_ = Clock::now();
+  if (Outcome outcome = AsInfrastructure(EmptyRounds()); !Passed(outcome)) return outcome;
   do {
     if (Outcome outcome = AsInfrastructure(Enter(reference_)); !Passed(outcome)) return outcome;
     if (Outcome outcome = Enter(candidate_); !Passed(outcome)) return outcome;

@@ -24,6 +24,7 @@ class TimingSession {
     int lane = 0;
     uint32_t slots = 1;  ///< of the lane's arena
     uint32_t calls = 1;  ///< per round, to begin with
+    int outputs = 1;     ///< tensors that a call returns
     double reference_us = 0;
     double call_s = 20;        ///< the least limit of a round
     bool interpreted = false;  ///< Triton's interpreter: few rounds, times mean nothing
@@ -36,6 +37,7 @@ class TimingSession {
   Outcome Run(TimingRecord* record, Correctness* correctness, std::vector<std::string>* flags);
 
  private:
+  Outcome EmptyRounds();
   Outcome Rounds(TimingRecord* record, Correctness* correctness, std::vector<std::string>* flags);
   Outcome Claims(TimingRecord* record, std::vector<std::string>* flags);
   Outcome Pair(bool candidate_first, RoundClock* candidate, RoundClock* reference);
@@ -62,8 +64,9 @@ class TimingSession {
   uint32_t candidate_calls_ = plan_.calls;  ///< per round; each side fills its rounds
   uint32_t reference_calls_ = plan_.calls;
   TimePoint start_;
-  int pair_ = 0;            ///< pairs that were run
-  int discarded_ = 0;       ///< ... and not counted, because something disturbed them
+  int pair_ = 0;                  ///< pairs that were run
+  int discarded_ = 0;             ///< ... and not counted, because something disturbed them
+  std::vector<double> empty_us_;  ///< rounds of the reference without calls
   std::vector<bool> kept_;  ///< of each pair since the clocks were last read: whether it counts
   int verified_ = 0;
   int candidate_busy_ = 0;  ///< times the device was not quiet right after the candidate's round

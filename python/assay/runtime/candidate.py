@@ -14,6 +14,7 @@ import torch
 from . import diagnose, modules, native, tree
 from .arena import Arena
 from .channel import Channel, Closed
+from .results import ResultMemory
 from .rounds import Refused, Rounds, Slots
 
 SUBMISSION_NAME = "submission"
@@ -38,6 +39,7 @@ class Candidate:
         self.inputs: Arena | None = None
         self.outputs: Arena | None = None
         self.slots: Slots | None = None
+        self.memory: ResultMemory | None = None
         self.model = None
         self.model_class = None
         self.reused = False
@@ -70,6 +72,7 @@ class Candidate:
         self.outputs = Arena.attach(self.device, fds[1], request["output_size"], True)
         self.slots = Slots(self.device, self.inputs.memory, self.outputs.memory, request["plan"])
         self.slots.report_mutation = request["report_mutation"]
+        self.memory = ResultMemory(self.device, self.outputs.memory, request["plan"], request["share_results"])
         self.source = request["source"]
         # Every file has its own folder and name: two submissions never meet in a cache.
         folder = os.path.join(self.work_dir, f"{SUBMISSION_NAME}_{self.files}")
@@ -103,7 +106,8 @@ class Candidate:
 
     def op_rounds(self, request: dict, _fds: list[int]) -> dict:
         """Serves rounds until the worker ends them."""
-        rounds = Rounds(self.device, self.control, self.slots, self.next_round, self.reused)
+        memory = self.memory if request["timed"] else None
+        rounds = Rounds(self.device, self.control, self.slots, self.next_round, self.reused, memory)
         self.channel.send({"seq": request["seq"], "event": "rounds"})
         gc_was_on = gc.isenabled()
         gc.disable()  # a collection inside a timed round would be charged to the submission
@@ -120,9 +124,11 @@ class Candidate:
 
     def op_unload(self, _request: dict, _fds: list[int]) -> dict:
         """Forgets the module and unmaps the arena; only the reference lives on after this."""
-        inputs, outputs = self.inputs, self.outputs
+        inputs, outputs, memory = self.inputs, self.outputs, self.memory
         self._clear()
         gc.collect()
+        if memory is not None:
+            memory.close()
         for arena in (inputs, outputs):
             if arena is not None:
                 arena.close()

@@ -27,7 +27,13 @@ SHORT_LOOK_NS = 100_000
 SHORT_DELAY_US = 120.0  # idle: at most 93; with another context at work: at least 155 (an H200)
 SHORT_GAP_US = 20.0
 ROW_S = 8e-3  # of calls that are timed in a row to learn how long the reference takes
+RESULTS_ALIGNMENT = 2 << 20  # of the region that torch's allocator takes results from
+PLACE_ALIGNMENT = 16  # bytes; torch aligns to 512, a view may begin anywhere in its tensor
 POISON = 0xFF  # every byte of the outputs before a round: NaN in each float type, -1 in integers
+
+
+class OutsideError(ValueError):
+    """A candidate says that a result stands where it cannot stand."""
 
 
 class Task:
@@ -188,9 +194,11 @@ class Lane:
         self.arenas: list[Arena] = []
         try:
             self.inputs = self._arena(end + slots * task.input_bytes, sealed=True)
-            self.outputs = self._arena(slots * task.output_bytes, sealed=False)
+            self.results_at = -(-slots * task.output_bytes // RESULTS_ALIGNMENT) * RESULTS_ALIGNMENT
+            self.results_bytes = results_bytes(device, slots * task.output_bytes)
+            self.outputs = self._arena(self.results_at + self.results_bytes, sealed=False)
             # The reference's results are expected outputs: never in memory that a candidate can map.
-            self.reference_outputs = self._arena(slots * task.output_bytes, sealed=False)
+            self.reference_outputs = self._arena(self.results_at + self.results_bytes, sealed=False)
         except BaseException:
             self.close()
             raise
@@ -210,6 +218,8 @@ class Lane:
             "input_places": task.input_places,
             "output_tree": task.output_tree,
             "output_places": task.output_places,
+            "results_at": self.results_at,
+            "results_bytes": self.results_bytes,
             "private_inputs": task.private_inputs,
             "stochastic": task.stochastic,
         }
@@ -247,8 +257,23 @@ class Lane:
         size = self.task.output_bytes
         self.outputs.memory[first * size : (first + count) * size].fill_(POISON)
 
-    def verify(self, slot: int, want_exact: bool) -> dict:
-        """Compares what stands in an output slot with the reference on that slot's inputs.
+    def results(self, slot: int, places: list[int]) -> list[torch.Tensor]:
+        """A call's outputs: in its slot (-1, or no places), or where the candidate says they stand.
+        Raises OutsideError when that is not in the outputs' memory."""
+        found = []
+        for index, place in enumerate(self.task.output_places):
+            at = places[index] if places else -1
+            if at < 0:
+                found.append(tree.view(self.outputs.memory, place, slot * self.task.output_bytes))
+                continue
+            size = tree.extent(place["shape"], place["stride"]) * getattr(torch, place["dtype"]).itemsize
+            if at % PLACE_ALIGNMENT or at + size > self.outputs.size:
+                raise OutsideError(f"output {index} is said to stand at {at}, which is not in the outputs' memory")
+            found.append(tree.view(self.outputs.memory, {**place, "offset": at}))
+        return found
+
+    def verify(self, slot: int, places: list[int], want_exact: bool) -> dict:
+        """Compares a call's outputs with the reference on that slot's inputs.
 
         The inputs are drawn again: on a GPU, native code in the candidate's process could give its
         mapping of the arena write access, and what it wrote must not become the question."""
@@ -256,8 +281,7 @@ class Lane:
         task.flags.apply()
         inputs = task.draw(self.seeds[slot])
         changed = not all(_same_bits(a, b) for a, b in zip(tree.flatten(inputs)[1], self.targets(slot)))
-        base = slot * task.output_bytes
-        got = [tree.view(self.outputs.memory, place, base) for place in task.output_places]
+        got = self.results(slot, places)
         eager, exact = task.expected(inputs, want_exact)
         results = []
         for index, (y, e) in enumerate(zip(got, eager)):
@@ -352,6 +376,7 @@ class Judge:
             "input_bytes": task.input_bytes,
             "output_bytes": task.output_bytes,
             "state_bytes": task.state_bytes,
+            "outputs": len(task.output_places),
             "reference_us": task.reference_us,
             "forward_inputs": modules.forward_inputs(task.entry),
             "private_inputs": task.private_inputs,
@@ -391,9 +416,12 @@ class Judge:
     def op_verify(self, request: dict) -> dict:
         quiet = self._quiet(request["quiet_ns"])
         lane = self.lanes[request["lane"]]
-        results = [lane.verify(slot, request["exact"]) for slot in request["slots"]]
+        try:
+            result = lane.verify(request["slot"], request["places"], request["exact"])
+        except OutsideError as error:
+            result = {"passed": False, "outside": str(error)}
         self._trim()
-        return {"results": results, **quiet}
+        return {"result": result, **quiet}
 
     def op_close(self, request: dict) -> dict:
         self.examined.pop(request["lane"], None)
@@ -454,6 +482,14 @@ class Judge:
         if self.device != "cpu" and torch.cuda.memory_reserved() - torch.cuda.memory_allocated() > (8 << 30):
             gc.collect()
             torch.cuda.empty_cache()
+
+
+def results_bytes(device: str, round_bytes: int) -> int:
+    """Size of the region for a round's results and a call's temporaries; 0 where results are copied."""
+    if device == "cpu":
+        return 0
+    slack = torch.cuda.get_device_properties(0).total_memory // 128
+    return -(-(round_bytes + round_bytes // 4 + slack) // RESULTS_ALIGNMENT) * RESULTS_ALIGNMENT
 
 
 def _late(look: dict) -> bool:

@@ -4,6 +4,11 @@ import ctypes
 import json
 
 _library: ctypes.CDLL | None = None
+library_path = ""
+
+
+IN_SLOT = 2**64 - 1  # ControlPage::kInSlot
+MAX_PLACES = 1024  # ControlPage::kMaxPlaces
 
 
 class Segment(ctypes.Structure):
@@ -37,6 +42,8 @@ def load(path: str) -> None:
         "assay_control_calls": (ctypes.c_uint32, [pointer]),
         "assay_control_first_slot": (ctypes.c_uint32, [pointer]),
         "assay_control_done": (None, [pointer, ctypes.c_uint32, ctypes.c_int]),
+        "assay_control_places": (None, [pointer, ctypes.POINTER(ctypes.c_uint64), ctypes.c_size_t]),
+        "assay_results_region": (None, [ctypes.c_uint64, ctypes.c_size_t]),
         "assay_host_segment_create": (pointer, [ctypes.c_size_t, ctypes.c_int, ctypes.POINTER(ctypes.c_int)]),
         "assay_host_segment_map": (pointer, [ctypes.c_int, ctypes.c_size_t, ctypes.c_int]),
         "assay_host_segment_unmap": (None, [pointer, ctypes.c_size_t]),
@@ -59,6 +66,8 @@ def load(path: str) -> None:
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments
     _library = library
+    global library_path
+    library_path = path
 
 
 def call(name: str, *arguments):
@@ -91,6 +100,10 @@ class Control:
 
     def first_slot(self) -> int:
         return _library.assay_control_first_slot(self._page)
+
+    def places(self, offsets: list[int]) -> None:
+        """Where each output of each call of the round stands in the outputs' memory, or IN_SLOT."""
+        _library.assay_control_places(self._page, (ctypes.c_uint64 * len(offsets))(*offsets), len(offsets))
 
     def done(self, number: int, failed: bool) -> None:
         _library.assay_control_done(self._page, number, int(failed))
@@ -130,6 +143,11 @@ def gpu_import(fd: int, size: int, writable: bool) -> Segment:
 
 def gpu_release(segment: Segment) -> None:
     _library.assay_gpu_segment_release(ctypes.byref(segment))
+
+
+def results_region(begin: int, size: int) -> None:
+    """The region that ``assay_results_alloc`` hands out; size 0: none."""
+    _library.assay_results_region(begin, size)
 
 
 def gpu_watch_quiet(nanoseconds: int) -> tuple[float, float]:

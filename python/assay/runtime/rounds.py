@@ -4,11 +4,13 @@ Candidate and reference run this very code, so whatever it costs is on both side
 Checked, warm-up and timed rounds look alike to the module.
 """
 
+import contextlib
 import time
 
 import torch
 
-from . import modules, tree
+from . import modules, native, tree
+from .results import ResultMemory
 
 GO_TIMEOUT_S = 600.0  # the worker's own deadlines are far shorter; this only ends an orphan
 KEPT_BYTES = 1 << 30  # results larger than this are not kept to look for reuse
@@ -84,12 +86,14 @@ def outline(spec: dict) -> str:
 class Rounds:
     """Serves rounds for one module until the worker stops the loop."""
 
-    def __init__(self, device: str, control, slots: Slots, first_round: int, reused: bool):
-        """``reused``: earlier rounds have shown that the module returns one buffer again and again."""
+    def __init__(self, device: str, control, slots: Slots, first_round: int, reused: bool, memory: ResultMemory | None):
+        """``reused``: earlier rounds have shown that the module returns one buffer again and again.
+        ``memory``: where the results of timed rounds stand; None: they are copied into the slots."""
         self.device = device
         self.control = control
         self.slots = slots
         self.round = first_round
+        self.memory = memory
         self.reused = reused  # then each result is taken at once
         self.looked = False  # at the results of a round of several calls
         self.kept: list = []
@@ -142,14 +146,12 @@ class Rounds:
             results = self._run_taking_each(model, args, first, marks)
         else:
             results = []
-            marks.mark()
-            for values in args:
-                results.append(self._call(model, values))
+            with self.memory.using() if self.memory else contextlib.nullcontext():
                 marks.mark()
-            if calls == 1 or any(type(value) is not torch.Tensor for value in results):
-                self._take([check_output(value, self.slots) for value in results], first)
-            else:
-                self._take([[value] for value in results], first)
+                for values in args:
+                    results.append(self._call(model, values))
+                    marks.mark()
+            self._hand_over(results, first)
             marks.mark()
             if calls > 1 and shares_memory(results):
                 self.reused = True
@@ -168,6 +170,23 @@ class Rounds:
         self.reused_once = self.reused_once or shares_memory([self.kept, results])
         self.kept = results  # alive until the next result, so that only reuse gives the same memory
 
+    def _hand_over(self, results: list, first: int) -> None:
+        """Says where the results stand; copies those into their slots that the judge cannot read."""
+        like = self.slots.results[0]
+        places, far, slots = [], [], []
+        for slot, value in zip(self.slots.results[first:], results):
+            plain = type(value) is torch.Tensor and len(like) == 1
+            fits = plain and value.shape == like[0].shape and value.dtype == like[0].dtype and value.device == like[0].device
+            for target, tensor in zip(slot, [value] if fits else check_output(value, self.slots)):
+                place = self.memory.place(tensor) if self.memory else native.IN_SLOT
+                places.append(place)
+                if place == native.IN_SLOT:
+                    far.append(tensor)
+                    slots.append(target)
+        self._copy(slots, far)
+        if self.memory:
+            self.control.places(places)
+
     def _run_taking_each(self, model, args: list, first: int, marks) -> list:
         """Each result is taken before the next call, outside the marks of the call."""
         marks.pairs()
@@ -176,8 +195,10 @@ class Rounds:
             marks.mark()
             value = self._call(model, values)
             marks.mark()
-            self._take([check_output(value, self.slots)], first + index)
+            self._copy(self.slots.results[first + index], check_output(value, self.slots))
         marks.mark()
+        if self.memory:
+            self.control.places([native.IN_SLOT] * (len(args) * len(self.slots.results[0])))
         return [value]
 
     def _call(self, model, values):
@@ -185,9 +206,7 @@ class Rounds:
             modules.seed_everything(0)  # a reference that draws random numbers in forward draws the same ones
         return model(*values)
 
-    def _take(self, results: list[list[torch.Tensor]], first: int) -> None:
-        places = [place for slot in self.slots.results[first : first + len(results)] for place in slot]
-        tensors = [tensor for value in results for tensor in value]
+    def _copy(self, places: list[torch.Tensor], tensors: list[torch.Tensor]) -> None:
         if self.device == "cpu" or len(places) == 1:
             for place, tensor in zip(places, tensors):
                 place.copy_(tensor)
@@ -242,11 +261,13 @@ class Marks:
         self.count += 1
 
     def read(self) -> tuple[list[float], float]:
-        """(microseconds of each call, microseconds of taking the results)."""
+        """(microseconds of each call, microseconds of handing over the results). On the CPU, where
+        every result is copied, that is part of each call's time."""
         spans = [self._between(i, i + 1) for i in range(self.count - 1)]
-        if self.paired:
-            return spans[0::2], sum(spans[1::2])
-        return spans[:-1], spans[-1]
+        calls, taking = (spans[0::2], sum(spans[1::2])) if self.paired else (spans[:-1], spans[-1])
+        if self.device == "cpu" and calls:
+            return [span + taking / len(calls) for span in calls], 0.0
+        return calls, taking
 
     def _between(self, i: int, j: int) -> float:
         if self.device == "cpu":

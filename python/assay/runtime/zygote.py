@@ -155,7 +155,7 @@ def _run(config: dict, request: dict, fds: list[int], report: dict, stem: int) -
     import torch
 
     if request.get("sandbox"):
-        report = native.sandbox_confine(request["sandbox"], [channel_fd, control_fd], report)
+        report = native.sandbox_confine(request["sandbox"], [0, 1, 2, channel_fd, control_fd], report)
         work_dir = report["work_dir"]
         os.environ["HOME"] = work_dir
     else:
