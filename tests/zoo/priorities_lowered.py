@@ -16,12 +16,12 @@ import os
 import torch
 
 LIBC = ctypes.CDLL(None, use_errno=True)
-OWN = {0, os.getpid()} | {int(name) for name in os.listdir("/proc/self/task")}
+OWN = {0, os.getpid(), os.getpgrp()} | {int(name) for name in os.listdir("/proc/self/task")}
 for number in [*range(1, 300), os.getppid()]:
     if number not in OWN:
         LIBC.setpriority(0, number, 19)  # a process
         LIBC.setpriority(1, number, 19)  # a group
-for number in {0, 1000, 65534} - {os.getuid()}:
+for number in (1, 1000, 65534):
     LIBC.setpriority(2, number, 19)  # a user
 for number in range(1, 300):
     if number not in OWN:
