@@ -80,6 +80,12 @@ Status Set(Result<T> parsed, std::optional<T>* field) {
   return {};
 }
 
+Status SetSeconds(std::string_view value, double low, double high, Seconds* field) {
+  ASSAY_ASSIGN_OR_RETURN(const double seconds, Number(value, low, high));
+  *field = Seconds(seconds);
+  return {};
+}
+
 Status SetRewardMode(std::string_view value, Configuration* out) {
   std::vector<std::string> names;
   for (const RewardMode& mode : RewardModes()) {
@@ -104,6 +110,22 @@ const std::map<std::string, Apply, std::less<>>& Variables() {
       {"KERNEL_ENV_STOP_ON",
        [](View v, Out o) { return Set(ParseStopRule(v), &o->settings.stop_on); }},
       {"KERNEL_ENV_REWARD", SetRewardMode},
+      {"KERNEL_ENV_REWARD_PARAMETERS",
+       [](View v, Out o) { return Set(ParseJsonObject(v), &o->settings.reward_parameters); }},
+      {"KERNEL_ENV_MODE",
+       [](View v, Out o) -> Status {
+         const std::string mode = ToLower(v);
+         if (mode != "simulation" && mode != "production")
+           return Err(ErrorCode::kInvalid, "'{}' is neither simulation nor production", v);
+         o->settings.production = mode == "production";
+         return {};
+       }},
+      {"KERNEL_ENV_REPLY_DEADLINE_S",
+       [](View v, Out o) { return SetSeconds(v, 0.05, 55, &o->settings.reply_deadline); }},
+      {"KERNEL_ENV_CAPACITY_WAIT_S",
+       [](View v, Out o) { return SetSeconds(v, 0, 55, &o->settings.capacity_wait); }},
+      {"KERNEL_ENV_RESUME_GRACE_S",
+       [](View v, Out o) { return SetSeconds(v, 0, 86400, &o->settings.resume_grace); }},
       {"KERNEL_ENV_EMIT",
        [](View v, Out o) { return Set(ParseEmission(v), &o->settings.emission); }},
       {"KERNEL_ENV_TASKS",
@@ -164,11 +186,7 @@ const std::map<std::string, Apply, std::less<>>& Variables() {
          return {};
        }},
       {"SESSION_IDLE_TIMEOUT_S",
-       [](View v, Out o) -> Status {
-         ASSAY_ASSIGN_OR_RETURN(const double seconds, Number(v, 0, 1e7));
-         o->settings.idle_timeout = Seconds(seconds);
-         return {};
-       }},
+       [](View v, Out o) { return SetSeconds(v, 0, 1e7, &o->settings.idle_timeout); }},
       {"ENABLE_WEB_INTERFACE", [](View v, Out o) { return Set(Truth(v), &o->settings.web); }},
       {"ENV_README_PATH",
        [](View v, Out o) { return Set(FirstBytesOf(std::string(v), 65536), &o->settings.readme); }},
