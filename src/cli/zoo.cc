@@ -21,7 +21,15 @@ namespace {
 // tasks need on a busy machine, and far below the defaults, which leave room for real ones.
 constexpr double kLoadLimit = 30;
 constexpr double kCallLimit = 10;
-constexpr uint64_t kMemoryLimit = 3ull << 30;
+// A submission that fills memory is part of the collections: less than machines have, more than a
+// compiler with its workers needs.
+constexpr uint64_t kMemoryLimit = 8ull << 30;
+
+uint64_t MemoryLimit() {
+  const auto pages = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES));
+  const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  return std::min(kMemoryLimit, pages * page / 4);
+}
 
 struct Options {
   std::string folder;
@@ -100,11 +108,15 @@ Status Run::Select() {
     ASSAY_ASSIGN_OR_RETURN(folder, FindResource(fmt::format("tests/{}", NameOf(collection_))));
   }
   ASSAY_ASSIGN_OR_RETURN(entries_, ReadZoo(folder, collection_));
+  std::set<std::string> names;
+  for (const ZooEntry& entry : entries_) names.insert(entry.name);
   std::set<std::string> wanted;
   for (const ZooEntry& entry : entries_) {
-    const bool named = options_.only.empty() ||
-                       std::any_of(options_.only.begin(), options_.only.end(),
-                                   [&](const std::string& only) { return Fits(entry.name, only); });
+    const bool named =
+        options_.only.empty() ||
+        std::any_of(options_.only.begin(), options_.only.end(), [&](const std::string& only) {
+          return names.contains(only) ? only == entry.name : Fits(entry.name, only);
+        });
     if (!named || (options_.fast && entry.Get("Slow", false) == "yes")) continue;
     wanted.insert(entry.name);
   }
@@ -156,7 +168,8 @@ std::string Run::WhyNotHere(const ZooEntry& entry) {
   const std::string device = entry.Get("Device", cuda);
   if (device == "cuda" && !cuda) return "needs a CUDA device";
   if (device == "cpu" && cuda) return "for the CPU only";
-  for (const std::string_view word : Split(entry.Get("Needs", cuda), ' ')) {
+  const std::string needs = entry.Get("Needs", cuda);
+  for (const std::string_view word : Split(needs, ' ')) {
     const std::string need(Trim(word));
     if (need.empty()) continue;
     auto [known, first] = found_.try_emplace(need, false);
@@ -350,13 +363,13 @@ void AddCollection(CLI::App* app, Collection collection, const char* description
   auto options = std::make_shared<Options>();
   options->limits.load_s = kLoadLimit;
   options->limits.call_s = kCallLimit;
-  options->limits.memory_bytes = kMemoryLimit;
+  options->limits.memory_bytes = MemoryLimit();
   const std::string name = NameOf(collection);
   CLI::App* command = app->add_subcommand(name, description);
   command->add_option("folder", options->folder,
                       "folder of submissions with headers (default: tests/" + name + ")");
   command->add_option("--only", options->only,
-                      "only names that contain this, or fit it where it has a *; repeatable");
+                      "this name, or all that contain it, or fit it where it has a *; repeatable");
   command->add_option("--device", options->device, "auto, cpu, cuda or cuda:N")
       ->capture_default_str();
   command->add_option("--python", options->python,

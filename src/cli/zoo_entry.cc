@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <set>
+#include <span>
 
 #include "base/fd.h"
 #include "base/strings.h"
@@ -90,13 +91,12 @@ std::string ReadDocstring(std::string_view source, ZooEntry* entry) {
     if (!Trim(line).empty() && Trim(line)[0] != '#') return "it does not begin with a docstring";
   const size_t end = source.find(kQuotes, begin + kQuotes.size());
   if (end == std::string_view::npos) return "its docstring does not end";
+  const std::vector<std::string_view> lines =
+      Split(source.substr(begin + kQuotes.size(), end - begin - kQuotes.size()), '\n');
+  entry->title = Trim(lines.front());
+  if (entry->title.empty()) return "the first line of its docstring is empty";
   std::string* value = nullptr;
-  for (const std::string_view line :
-       Split(source.substr(begin + kQuotes.size(), end - begin - kQuotes.size()), '\n')) {
-    if (entry->title.empty()) {
-      entry->title = Trim(line);
-      continue;
-    }
+  for (const std::string_view line : std::span(lines).subspan(1)) {
     const std::string_view key = KeyOf(line);
     if (!key.empty()) {
       const std::string_view bare = WithoutDevice(key);
@@ -112,7 +112,7 @@ std::string ReadDocstring(std::string_view source, ZooEntry* entry) {
       value = nullptr;
     }
   }
-  return entry->title.empty() ? "the first line of its docstring is empty" : "";
+  return "";
 }
 
 /// What is wrong with the values of the header on one device, or empty.
@@ -213,8 +213,9 @@ Result<std::vector<ZooEntry>> ReadZoo(const std::string& folder, Collection coll
   std::vector<std::string> paths;
   for (const auto& file : std::filesystem::directory_iterator(folder, error)) {
     const std::string name = file.path().filename();
-    if (name.ends_with(".py") && !name.starts_with("test_") && !name.starts_with("conftest"))
-      paths.push_back(file.path());
+    const bool pytests =
+        name.starts_with("test_") || name.starts_with("conftest") || name[0] == '_';
+    if (name.ends_with(".py") && !pytests) paths.push_back(file.path());
   }
   if (error) return Err(ErrorCode::kNotFound, "cannot read '{}': {}", folder, error.message());
   if (paths.empty()) return Err(ErrorCode::kInvalid, "'{}' holds no submissions (*.py)", folder);

@@ -31,9 +31,9 @@ struct ZooEntry {
 /// Reads one file. kInvalid names the file, what is wrong with its header, and the keys there are.
 Result<ZooEntry> ParseZooEntry(std::string path, std::string source, Collection collection);
 
-/// Reads every `*.py` of a folder, in order of their names; files that begin with `test_` or
-/// `conftest` are pytest's. kInvalid on the first bad header, on a twin that does not exist, and
-/// when there is none at all.
+/// Reads every `*.py` of a folder, in order of their names; files that begin with `test_`,
+/// `conftest` or `_` are the tests' own. kInvalid on the first bad header, on a twin that does not
+/// exist, and when there is none at all.
 Result<std::vector<ZooEntry>> ReadZoo(const std::string& folder, Collection collection);
 
 /// What became of one entry.

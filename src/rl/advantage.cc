@@ -40,7 +40,8 @@ struct Item {
   double value = 0;
   double weight = 0;
   double given = 0;
-  int64_t turn = 0;  // for Single::kTurnMean
+  int64_t turn = 0;    // for Single::kTurnMean
+  uint32_t group = 0;  // for Single::kGroupMean
 };
 
 struct Scored {
@@ -62,7 +63,7 @@ class Scorer {
       : estimator_(estimator), items_(items), scored_(items.size()) {}
 
   std::vector<Scored> Run() {
-    if (estimator_.single == Estimator::Single::kTurnMean) CollectTurns();
+    CollectPools();
     std::vector<uint32_t> order;
     order.reserve(items_.size());
     for (uint32_t i = 0; i < items_.size(); ++i) {
@@ -82,10 +83,18 @@ class Scorer {
   }
 
  private:
-  void CollectTurns() {
+  /// The larger populations that a population of one falls back on.
+  void CollectPools() {
+    if (estimator_.single != Estimator::Single::kTurnMean &&
+        estimator_.single != Estimator::Single::kGroupMean)
+      return;
     for (const Item& item : items_) {
-      if (item.member) turn_[item.turn].Add(item.value);
+      if (item.member) pools_[PoolOf(item)].Add(item.value);
     }
+  }
+
+  [[nodiscard]] int64_t PoolOf(const Item& item) const {
+    return estimator_.single == Estimator::Single::kGroupMean ? item.group : item.turn;
   }
 
   [[nodiscard]] double Outside(const Item& item, double baseline, double scale) const {
@@ -105,9 +114,9 @@ class Scorer {
     const double scale =
         estimator_.scale == Estimator::Scale::kNone ? 1.0 : 1.0 + estimator_.epsilon;
     if (estimator_.single == Estimator::Single::kZero) return {item.value, scale};
-    if (estimator_.single == Estimator::Single::kTurnMean) {
-      const Moments& turn = turn_.at(item.turn);
-      if (turn.n > 1) return {(turn.mean * turn.n - item.value) / (turn.n - 1), scale};
+    if (estimator_.single != Estimator::Single::kRaw) {
+      const Moments& pool = pools_.at(PoolOf(item));
+      if (pool.n > 1) return {(pool.mean * pool.n - item.value) / (pool.n - 1), scale};
     }
     return {0.0, scale};
   }
@@ -195,7 +204,7 @@ class Scorer {
   const std::vector<Item>& items_;
   std::vector<Scored> scored_;
   std::vector<uint32_t> members_;
-  std::unordered_map<int64_t, Moments> turn_;
+  std::unordered_map<int64_t, Moments> pools_;
 };
 
 bool Member(const Rows& rows, const AdvantageInputs& inputs, size_t row) {
@@ -222,6 +231,7 @@ std::vector<Item> TurnItems(const Index& index, const Rows& rows, const Estimato
       item.weight = weight;
       item.given = inputs.baseline.empty() ? 0.0 : inputs.baseline[row];
       item.turn = rows.turn[row];
+      item.group = index.group_of(row);
     }
   }
   return items;
@@ -249,6 +259,7 @@ std::vector<Item> TrajectoryItems(const Index& index, const Rows& rows, const Es
     }
     item.member = item.member && trained;
     item.given = inputs.baseline.empty() ? 0.0 : inputs.baseline[last];
+    item.group = index.group_of(last);
   }
   return items;
 }
@@ -347,6 +358,32 @@ Status CheckAdvantages(const Index& index, const Rows& rows, const Estimator& es
 }
 
 }  // namespace
+
+Result<Estimator::Single> FindSingle(std::string_view name) {
+  if (name == "raw") return Estimator::Single::kRaw;
+  if (name == "zero") return Estimator::Single::kZero;
+  if (name == "turn_mean") return Estimator::Single::kTurnMean;
+  if (name == "group_mean") return Estimator::Single::kGroupMean;
+  return Err(ErrorCode::kInvalid,
+             "no rule '{}' for a population of one; use raw, zero, turn_mean or group_mean", name);
+}
+
+Result<Estimator> WithScale(Estimator estimator, std::string_view name) {
+  if (name == "none") {
+    estimator.scale = Estimator::Scale::kNone;
+    return estimator;
+  }
+  if (name == "std") {
+    estimator.scale = Estimator::Scale::kStd;
+  } else if (name == "leave_one_out_std") {
+    estimator.scale = Estimator::Scale::kLeaveOneOutStd;
+  } else {
+    return Err(ErrorCode::kInvalid, "no normalisation '{}'; use none, std or leave_one_out_std",
+               name);
+  }
+  if (estimator.epsilon == 0) estimator.epsilon = 1e-8;
+  return estimator;
+}
 
 Result<Estimator> FindEstimator(std::string_view name) {
   std::string names;

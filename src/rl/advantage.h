@@ -25,8 +25,9 @@ struct Estimator {
   /// others (1 where there are fewer than two).
   enum class Scale { kNone, kStd, kLeaveOneOutStd };
   /// A population of one: its own value; 0; value minus the mean of the same turn's (or, for
-  /// trajectories, of all) other members in the whole batch, and its own value if there is none.
-  enum class Single { kRaw, kZero, kTurnMean };
+  /// trajectories, of all) other members in the whole batch; value minus the mean of the other
+  /// members of its group, whatever their turn. Its own value if there are no others.
+  enum class Single { kRaw, kZero, kTurnMean, kGroupMean };
   /// Who is a member of a population: rows that are kept; additionally, every trajectory by its
   /// last row whether kept or not.
   enum class Members { kKept, kEveryone };
@@ -51,6 +52,12 @@ struct Estimator {
 /// optimal_baseline (over turns); grpo_std, rloo, dr_grpo, remax, last_optimal_baseline (over last
 /// turns). The ones that work on tokens are in rl/token_advantage.h.
 Result<Estimator> FindEstimator(std::string_view name);
+
+/// "raw", "zero", "turn_mean", "group_mean".
+Result<Estimator::Single> FindSingle(std::string_view name);
+/// The estimator with another scale: "none", "std" or "leave_one_out_std". One that had none
+/// divides by the deviation + 1e-8, so that identical values keep advantage 0.
+Result<Estimator> WithScale(Estimator estimator, std::string_view name);
 
 /// Optional inputs; empty spans where not needed.
 struct AdvantageInputs {

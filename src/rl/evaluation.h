@@ -42,6 +42,15 @@ Result<Interval> FastP(std::span<const uint8_t> correct, std::span<const double>
 Result<Interval> BcaMean(std::span<const double> values, int resamples = 10000, uint64_t seed = 0,
                          double confidence = 0.95);
 
+/// The geometric mean with the interval of BcaMean on logarithms; values must be positive. For
+/// speedups.
+Result<Interval> BcaGeometricMean(std::span<const double> values, int resamples = 10000,
+                                  uint64_t seed = 0, double confidence = 0.95);
+
+/// Percentile bootstrap of the median.
+Result<Interval> BootstrapMedian(std::span<const double> values, int resamples = 10000,
+                                 uint64_t seed = 0, double confidence = 0.95);
+
 struct McNemarResult {
   double exact = 1;  ///< two-sided binomial test on the discordant pairs
   double mid_p = 1;

@@ -62,6 +62,7 @@ struct RowSums {
   int64_t n = 0;  // tokens in the denominators
   double policy = 0;
   double kl = 0;
+  double entropy = 0;
   double log_ratio = 0;
   int64_t clipped[4] = {};
   int64_t risky = 0;
@@ -70,11 +71,17 @@ struct RowSums {
 template <typename T>
 class Evaluator {
  public:
-  Evaluator(const LossInputs<T>& in, const LossOptions& options, std::span<T> gradient)
-      : in_(in), options_(options), gradient_(gradient), rows_(in.offsets.size() - 1) {}
+  Evaluator(const LossInputs<T>& in, const LossOptions& options, std::span<T> gradient,
+            std::span<T> entropy_gradient)
+      : in_(in),
+        options_(options),
+        gradient_(gradient),
+        entropy_gradient_(entropy_gradient),
+        rows_(in.offsets.size() - 1) {}
 
   Loss Run() {
     std::ranges::fill(gradient_, T{0});
+    std::ranges::fill(entropy_gradient_, T{0});
     FindEntropyFloor();
     Count();
     std::vector<RowSums> sums(rows_);
@@ -87,6 +94,7 @@ class Evaluator {
         } else {
           TokenRow(row, sums[row]);
         }
+        if (options_.entropy_coefficient != 0) EntropyRow(row, sums[row]);
       }
     });
     return Total(sums);
@@ -207,6 +215,17 @@ class Evaluator {
               static_cast<double>(in_.logp[j]) - static_cast<double>(in_.logp_reference[j]));
   }
 
+  void EntropyRow(size_t row, RowSums& sums) {
+    const double coefficient = Coefficient(row);
+    for (size_t j = Begin(row); j < End(row); ++j) {
+      if (!Counts(j)) continue;
+      sums.entropy += static_cast<double>(in_.entropy[j]) * coefficient;
+      if (!entropy_gradient_.empty()) {
+        entropy_gradient_[j] = static_cast<T>(-options_.entropy_coefficient * coefficient);
+      }
+    }
+  }
+
   void SequenceRow(size_t row, RowSums& sums) {
     size_t first = End(row);
     double log_ratio = 0;
@@ -237,6 +256,7 @@ class Evaluator {
     for (const RowSums& row : rows) {
       total.policy += row.policy;
       total.kl += row.kl;
+      total.entropy += row.entropy;
       total.log_ratio += row.log_ratio;
       total.risky += row.risky;
       for (size_t k = 0; k < std::size(total.clipped); ++k) total.clipped[k] += row.clipped[k];
@@ -246,9 +266,11 @@ class Evaluator {
       return share(static_cast<double>(total.clipped[static_cast<size_t>(kind)]));
     };
     Loss loss;
-    loss.value = total.policy + options_.kl_coefficient * total.kl;
+    loss.value = total.policy + options_.kl_coefficient * total.kl -
+                 options_.entropy_coefficient * total.entropy;
     loss.metrics = {{"pg_loss", total.policy},
                     {"kl_loss", total.kl},
+                    {"entropy_loss", total.entropy},
                     {"ppo_kl", share(-total.log_ratio)},
                     {"clip_fraction",
                      clipped(Clipped::kUpper) + clipped(Clipped::kLower) + clipped(Clipped::kDual)},
@@ -266,6 +288,7 @@ class Evaluator {
   const LossInputs<T>& in_;
   const LossOptions& options_;
   std::span<T> gradient_;
+  std::span<T> entropy_gradient_;
   size_t rows_;
   double entropy_floor_ = 0;
   double trained_before_ = 0;
@@ -291,7 +314,8 @@ Status CheckLoss(const LossInputs<T>& in, const LossOptions& options, size_t gra
   ASSAY_RETURN_IF_ERROR(CheckSize("advantage", in.row_advantage.size(), rows, true));
   ASSAY_RETURN_IF_ERROR(CheckSize("token advantage", in.token_advantage.size(), n, true));
   ASSAY_RETURN_IF_ERROR(CheckSize("weights", in.weights.size(), n, true));
-  ASSAY_RETURN_IF_ERROR(CheckSize("entropy", in.entropy.size(), n, options.entropy_quantile == 0));
+  const bool needs_entropy = options.entropy_quantile != 0 || options.entropy_coefficient != 0;
+  ASSAY_RETURN_IF_ERROR(CheckSize("entropy", in.entropy.size(), n, !needs_entropy));
   ASSAY_RETURN_IF_ERROR(
       CheckSize("logp_reference", in.logp_reference.size(), n, options.kl_coefficient == 0));
   ASSAY_RETURN_IF_ERROR(CheckSize("gradient", gradient, n, true));
@@ -343,9 +367,11 @@ Result<KlKind> FindKlKind(std::string_view name) {
 
 template <typename T>
 Result<Loss> PolicyLoss(const LossInputs<T>& inputs, const LossOptions& options,
-                        std::span<T> gradient) {
+                        std::span<T> gradient, std::span<T> entropy_gradient) {
   ASSAY_RETURN_IF_ERROR(CheckLoss(inputs, options, gradient.size()));
-  return Evaluator<T>(inputs, options, gradient).Run();
+  ASSAY_RETURN_IF_ERROR(
+      CheckSize("entropy gradient", entropy_gradient.size(), inputs.state.size(), true));
+  return Evaluator<T>(inputs, options, gradient, entropy_gradient).Run();
 }
 
 template <typename T>
@@ -371,10 +397,11 @@ Result<std::vector<double>> KlPerRow(std::span<const int64_t> offsets,
   return sums;
 }
 
-#define ASSAY_INSTANTIATE(T)                                                                   \
-  template Result<Loss> PolicyLoss<T>(const LossInputs<T>&, const LossOptions&, std::span<T>); \
-  template Result<std::vector<double>> KlPerRow<T>(                                            \
-      std::span<const int64_t>, std::span<const TokenState>, std::span<const T>,               \
+#define ASSAY_INSTANTIATE(T)                                                                  \
+  template Result<Loss> PolicyLoss<T>(const LossInputs<T>&, const LossOptions&, std::span<T>, \
+                                      std::span<T>);                                          \
+  template Result<std::vector<double>> KlPerRow<T>(                                           \
+      std::span<const int64_t>, std::span<const TokenState>, std::span<const T>,              \
       std::span<const T>, KlKind);
 ASSAY_INSTANTIATE(float)
 ASSAY_INSTANTIATE(double)

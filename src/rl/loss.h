@@ -55,6 +55,7 @@ struct LossOptions {
   double risk_probability = 0.0;
   double kl_coefficient = 0.0;  ///< adds it times the aggregate of the KL estimator
   KlKind kl_kind = KlKind::kLowVar;
+  double entropy_coefficient = 0.0;  ///< subtracts it times the aggregate of the entropy
 };
 
 /// Token arrays of one length; row i owns [offsets[i], offsets[i + 1]).
@@ -67,19 +68,20 @@ struct LossInputs {
   std::span<const double> row_advantage;  ///< one of the two advantages
   std::span<const T> token_advantage;
   std::span<const T> weights;         ///< importance weights, constants; may be empty
-  std::span<const T> entropy;         ///< for entropy_quantile
+  std::span<const T> entropy;         ///< for entropy_quantile and entropy_coefficient
   std::span<const T> logp_reference;  ///< for kl_coefficient
 };
 
 struct Loss {
   double value = 0;
-  /// pg_loss, kl_loss, ppo_kl, clip_fraction, clip_fraction_upper, clip_fraction_lower,
-  /// clip_fraction_dual, trained_tokens, trained_rows, entropy_filtered_fraction, risk_fraction
+  /// pg_loss, kl_loss, entropy_loss (its aggregate), ppo_kl, clip_fraction, clip_fraction_upper,
+  /// clip_fraction_lower, clip_fraction_dual, trained_tokens, trained_rows,
+  /// entropy_filtered_fraction, risk_fraction
   Metrics metrics;
 };
 
-/// The policy loss and its gradient with respect to `logp` (written to `gradient`, 0 for tokens
-/// that are not trained; an empty span: not wanted). With q = exp(logp - logp_old), limited to
+/// The policy loss and its gradients with respect to `logp` and to `entropy` (0 for tokens that are
+/// not trained; an empty span: not wanted). With q = exp(logp - logp_old), limited to
 /// exp(+-20), kPpo's token loss is
 ///
 ///     max(-A q, -A clip(q, 1 - clip_low, 1 + clip_high)),   at most -A dual_clip where A < 0,
@@ -90,7 +92,7 @@ struct Loss {
 /// max, min and clip gives them. Deterministic; sums are in double.
 template <typename T>
 Result<Loss> PolicyLoss(const LossInputs<T>& inputs, const LossOptions& options,
-                        std::span<T> gradient);
+                        std::span<T> gradient, std::span<T> entropy_gradient = {});
 
 /// Sum of the KL estimator over each row's response tokens that are not void: `reward - beta *
 /// this` is the KL penalty in the reward.

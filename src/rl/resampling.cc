@@ -92,6 +92,44 @@ Result<Interval> BcaMean(std::span<const double> values, int resamples, uint64_t
   return Interval{mean, bound((1 - confidence) / 2), bound((1 + confidence) / 2)};
 }
 
+Result<Interval> BcaGeometricMean(std::span<const double> values, int resamples, uint64_t seed,
+                                  double confidence) {
+  std::vector<double> logs;
+  for (const double value : values) {
+    if (!(value > 0))
+      return Err(ErrorCode::kInvalid, "a value is {}; a geometric mean needs positive ones", value);
+    logs.push_back(std::log(value));
+  }
+  ASSAY_ASSIGN_OR_RETURN(const Interval interval, BcaMean(logs, resamples, seed, confidence));
+  return Interval{std::exp(interval.value), std::exp(interval.low), std::exp(interval.high)};
+}
+
+Result<Interval> BootstrapMedian(std::span<const double> values, int resamples, uint64_t seed,
+                                 double confidence) {
+  ASSAY_RETURN_IF_ERROR(CheckResampling(resamples, confidence));
+  ASSAY_RETURN_IF_ERROR(CheckFinite(values));
+  if (values.empty()) return Err(ErrorCode::kInvalid, "no value");
+  std::vector<double> sorted(values.begin(), values.end());
+  std::ranges::sort(sorted);
+  // A resample is drawn by ranks: its median is the value at the median rank.
+  const size_t n = sorted.size();
+  Random random(seed);
+  std::vector<size_t> ranks(n);
+  std::vector<double> medians(static_cast<size_t>(resamples));
+  const auto median = [&](const auto& at) {
+    return n % 2 == 1 ? at(n / 2) : 0.5 * (at(n / 2 - 1) + at(n / 2));
+  };
+  for (double& m : medians) {
+    for (size_t& rank : ranks) rank = random.Below(n);
+    std::ranges::sort(ranks);
+    m = median([&](size_t i) { return sorted[ranks[i]]; });
+  }
+  std::ranges::sort(medians);
+  return Interval{median([&](size_t i) { return sorted[i]; }),
+                  SortedQuantile(medians, (1 - confidence) / 2),
+                  SortedQuantile(medians, (1 + confidence) / 2)};
+}
+
 Result<double> SignFlip(std::span<const double> differences, int resamples, uint64_t seed) {
   ASSAY_RETURN_IF_ERROR(CheckResampling(resamples, 0.5));
   ASSAY_RETURN_IF_ERROR(CheckFinite(differences));

@@ -36,6 +36,13 @@ void Credit(const ReturnOptions& options, std::vector<double>& r) {
       to_go();
       break;
     }
+    case ReturnKind::kFirst: {
+      const auto first = std::ranges::find_if(r, [](double value) { return value > 0; });
+      if (first != r.end()) std::fill(first + 1, r.end(), 0.0);
+      std::fill(r.begin(), first, 0.0);
+      to_go();
+      break;
+    }
     case ReturnKind::kLast:
       for (size_t t = turns - 1; t > 0; --t) r[t - 1] = options.gamma * r[t];
       break;
@@ -53,13 +60,14 @@ Result<ReturnKind> FindReturnKind(std::string_view name) {
   if (name == "reward_to_go" || name == "kevin") return ReturnKind::kRewardToGo;
   if (name == "max_to_go") return ReturnKind::kMaxToGo;
   if (name == "best_delta") return ReturnKind::kBestDelta;
+  if (name == "first") return ReturnKind::kFirst;
   if (name == "last") return ReturnKind::kLast;
   if (name == "max") return ReturnKind::kBest;
   if (name == "none") return ReturnKind::kNone;
-  return Err(
-      ErrorCode::kInvalid,
-      "no return kind '{}'; use reward_to_go, kevin, max_to_go, best_delta, last, max or none",
-      name);
+  return Err(ErrorCode::kInvalid,
+             "no return kind '{}'; use reward_to_go, kevin, max_to_go, best_delta, first, last, "
+             "max or none",
+             name);
 }
 
 Status Returns(const Index& index, const Rows& rows, const ReturnOptions& options,

@@ -13,12 +13,15 @@ enum class ReturnKind {
   kRewardToGo,  ///< sum over k >= t of gamma^(k-t) r_k (Kevin's "sum" and Dr. Kernel's return)
   kMaxToGo,     ///< max over k >= t of gamma^(k-t) r_k (Kevin's "max")
   kBestDelta,   ///< reward-to-go of the increments max(0, best_t - best_(t-1)), best_0 = 0
-  kLast,        ///< gamma^(T-t) r_T
-  kBest,        ///< max over all turns of r, the same for each turn
-  kNone,        ///< r_t
+  kFirst,  ///< gamma^(f-t) r_f up to the first turn f with r_f > 0, 0 after it: what led to the
+           ///< first success is credited, what refined it is not
+  kLast,   ///< gamma^(T-t) r_T
+  kBest,   ///< max over all turns of r, the same for each turn
+  kNone,   ///< r_t
 };
 
-/// "reward_to_go" (also "kevin"), "max_to_go", "best_delta", "last", "max", "none".
+/// "reward_to_go" (also "kevin"), "max_to_go", "best_delta", "first", "last", "max",
+/// "none".
 Result<ReturnKind> FindReturnKind(std::string_view name);
 
 struct ReturnOptions {

@@ -25,7 +25,7 @@ Reward Parts(RewardFunction function, const Evaluation& evaluation, double speed
              const RewardOptions& options) {
   Reward reward;
   reward.correctness = evaluation.correct ? options.correct_weight : 0.0;
-  if (function == RewardFunction::kSpeedup) {
+  if (function != RewardFunction::kWeighted) {
     const double limited = std::min(speedup, options.speedup_upper);
     reward.performance =
         options.performance_weight * (limited < options.speedup_lower ? 0.0 : limited);
@@ -60,8 +60,10 @@ Result<RewardFunction> FindRewardFunction(std::string_view name) {
   if (name == "speedup" || name == "speedup/1") return RewardFunction::kSpeedup;
   if (name == "weighted" || name == "weighted/1") return RewardFunction::kWeighted;
   if (name == "staircase" || name == "staircase/1") return RewardFunction::kStaircase;
+  if (name == "graded" || name == "graded/1") return RewardFunction::kGraded;
   return Err(ErrorCode::kInvalid,
-             "no reward function '{}'; there are speedup/1, weighted/1 and staircase/1", name);
+             "no reward function '{}'; there are speedup/1, weighted/1, staircase/1 and graded/1",
+             name);
 }
 
 Result<Reward> ComputeReward(RewardFunction function, const Evaluation& evaluation,
@@ -84,6 +86,9 @@ Result<Reward> ComputeReward(RewardFunction function, const Evaluation& evaluati
     return flat(Staircase(speedup, options));
   }
   if (failed) return flat(options.penalty);
+  if (function == RewardFunction::kGraded && !evaluation.correct) {
+    return flat(evaluation.compiled ? options.correctness_fail : options.compilation_fail);
+  }
   return Parts(function, evaluation, speedup, options);
 }
 

@@ -42,9 +42,9 @@ struct RewardOptions {
   CoverageType coverage_type = CoverageType::kTime;
   /// Round coverage to two decimals first, as records of the original system hold it.
   bool round_coverage = false;
-  double compilation_fail = -0.5;  ///< staircase only, as the next two
+  double compilation_fail = -0.5;  ///< staircase and graded, as the next
   double correctness_fail = -0.3;
-  double slower = -0.1;  ///< correct, but slower than the reference
+  double slower = -0.1;  ///< staircase: correct, but slower than the reference
 };
 
 /// A reward is its value and the parts that it is the sum of.
@@ -67,9 +67,13 @@ enum class RewardFunction {
   /// correct
   /// ones 1, 0.8, 0.6, 0.4, 0.2 at speedups of 3, 2, 1.5, 1.2, 1, else `slower`.
   kStaircase,
+  /// graded/1: speedup/1 for correct submissions, whose speed alone it pays; compilation_fail and
+  /// correctness_fail for those that fail so, which tells them apart where nobody in a group is
+  /// right; penalty without a result or for a decoy.
+  kGraded,
 };
 
-/// "speedup/1", "weighted/1", "staircase/1", or without the version its newest.
+/// "speedup/1", "weighted/1", "staircase/1", "graded/1", or without the version its newest.
 Result<RewardFunction> FindRewardFunction(std::string_view name);
 
 /// Fails with kInvalid if a figure that the formula reads is not finite.

@@ -1,5 +1,7 @@
-"""One real optimisation step through TRL on the CPU: a tiny random Qwen2 model, eight conversations of
-three turns, an in-process evaluator."""
+"""Real optimisation steps through TRL on the CPU: a tiny random Qwen2 model and eight conversations of
+three turns; once judged by assay eval, else by a rule of this file where the judgement is not the point."""
+
+import os
 
 import numpy as np
 import pytest
@@ -40,7 +42,7 @@ def model():
 
 
 def evaluate(tokens):
-    """The in-process evaluator: how many tokens of the turn are an 'a' or a 'b'; none: it failed."""
+    """This file's rule: how many tokens of the turn are an 'a' or a 'b'; none: it failed."""
     hits = sum(t in (3, 4) for t in tokens)
     return hits / len(tokens)
 
@@ -134,6 +136,142 @@ def test_one_step_changes_the_model_with_the_librarys_advantages(tmp_path, monke
     assert np.isfinite(result.training_loss)
     assert any(not torch.equal(a, b) for a, b in zip(before, run.model.parameters()))
     assert all(torch.isfinite(p).all() for p in run.model.parameters())
+
+
+GOOD, WRONG, BROKEN, MODEL = "good", "wrong", "broken", "model"
+SCRIPT = [  # of each conversation, turn by turn; MODEL: the tiny model's own words
+    [GOOD, GOOD, GOOD], [WRONG, GOOD, BROKEN], [BROKEN, WRONG, GOOD], [WRONG, WRONG, WRONG],
+    [MODEL, GOOD, GOOD], [MODEL, MODEL, MODEL], [MODEL, MODEL, GOOD], [WRONG, MODEL, GOOD],
+]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_one_step_judged_by_assay(tmp_path, monkeypatch, assay_bin):
+    """24 submissions through assay eval, and one step on what it said of them."""
+    import tiny
+
+    from assay.integrations.conversation import Task
+    from assay.integrations.evaluator import CommandEvaluator
+    from assay.integrations.trl import conversation_rollout, model_answers
+
+    monkeypatch.setenv("TRL_EXPERIMENTAL_SILENCE", "1")
+    codes = {GOOD: tiny.GOOD, WRONG: tiny.WRONG, BROKEN: tiny.BROKEN}
+    question = [{"role": "user", "content": "Write it."}]
+    told, turn = [], iter(range(TURNS))
+
+    def answers(trainer, prompts, room):
+        t = next(turn)
+        told.append(prompts)
+        sampled = model_answers(trainer, prompts, [min(r, 12) for r in room])
+        for i, script in enumerate(SCRIPT):
+            if script[t] != MODEL:
+                tok = trainer.processing_class
+                ids = tok.encode(tiny.answer(codes[script[t]]), add_special_tokens=False)
+                ids = [*ids, tok.eos_token_id]
+                sampled[i] = (ids, tiny.log_probs(trainer.model, prompts[i], ids))
+        return sampled
+
+    evaluator = CommandEvaluator(
+        program=str(assay_bin), python=os.environ["ASSAY_PYTHON"], device="cpu", jobs=2
+    )
+    play = conversation_rollout(
+        evaluator, [Task(task_source=tiny.REFERENCE, messages=question)], turns=TURNS,
+        answers=answers, options={"trials": 2},
+    )  # fmt: skip
+
+    def kept(prompts, trainer):
+        rollout.last = play(prompts, trainer)
+        return rollout.last
+
+    run = Recording(
+        model=tiny.model(), processing_class=tiny.tokenizer(),
+        reward_funcs=lambda completions, turn_rewards, **_: [sum(r) for r in turn_rewards],
+        args=GRPOConfig(
+            output_dir=str(tmp_path), per_device_train_batch_size=SAMPLES, num_generations=SAMPLES,
+            max_steps=1, learning_rate=1e-2, use_cpu=True, bf16=False, report_to="none",
+            save_strategy="no", max_completion_length=8192, disable_tqdm=True,
+            gradient_checkpointing=False,
+        ),
+        train_dataset=Dataset.from_dict({"prompt": [question] * 2}), rollout_func=kept,
+        turn_options=TurnOptions(),
+    )  # fmt: skip
+    before = [p.detach().clone() for p in run.model.parameters()]
+    result = run.train()
+
+    status = {GOOD: "correct", WRONG: "incorrect", BROKEN: "invalid_submission"}
+    for script, said in zip(SCRIPT, rollout.last["turn_status"], strict=True):
+        for wanted, got in zip(script, said, strict=True):
+            assert got == status[wanted] if wanted in status else got not in ("correct", "infra_error")
+    speedups = [s for row in rollout.last["turn_speedup"] for s in row if s > 0]
+    assert len(speedups) == 9 and len(set(speedups)) > 5, "measured times, not constants"
+    # What the model sees grows token by token, and the verdict's words are in it.
+    for first, second in zip(told, told[1:]):
+        assert all(b[: len(a)] == a for a, b in zip(first, second))
+    assert "Incorrect: 0 of 2 trials passed" in run.processing_class.decode(told[1][1])
+
+    dense, mask = expected(1.0)
+    np.testing.assert_array_equal(run.recorded["advantages"].numpy(), dense)
+    np.testing.assert_array_equal(run.recorded["tool_mask"].numpy(), mask)
+    assert np.abs(dense * mask).max() > 0.1
+    assert np.isfinite(result.training_loss)
+    changed = [not torch.equal(a, b) for a, b in zip(before, run.model.parameters())]
+    assert any(changed) and all(torch.isfinite(p).all() for p in run.model.parameters())
+    # The probabilities that the rollout reports are the trainer's own.
+    with pytest.raises(ValueError, match="no task has this prompt"):
+        play([[{"role": "user", "content": "Something else."}]], run)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_models_own_answers_have_the_trainers_probabilities(tmp_path, monkeypatch):
+    """Judged by a rule here; with an infrastructure fault, which masks its conversation."""
+    import tiny
+
+    from assay.integrations.conversation import Task
+    from assay.integrations.evaluator import unavailable
+    from assay.integrations.trl import conversation_rollout
+
+    monkeypatch.setenv("TRL_EXPERIMENTAL_SILENCE", "1")
+    question = [{"role": "user", "content": "Write it."}]
+    calls = []
+
+    class Rule:
+        batches = True
+
+        def evaluate(self, submissions):
+            calls.append(len(submissions))
+            verdicts = [
+                {"status": "correct", "correct": len(s.source) % 2 == 0, "compiled": True,
+                 "feedback": "told", "timing": {"speedup": None}, "flags": []}
+                for s in submissions
+            ]  # fmt: skip
+            if len(calls) % 2 == 0:
+                verdicts[0] = unavailable("gone")
+            return verdicts
+
+    play = conversation_rollout(Rule(), [Task(task_source="x", messages=question)], turns=2)
+
+    def kept(prompts, trainer):
+        rollout.last = play(prompts, trainer)
+        return rollout.last
+
+    run = Recording(
+        model=tiny.model(), processing_class=tiny.tokenizer(),
+        reward_funcs=lambda completions, **_: [0.0] * len(completions),
+        args=GRPOConfig(
+            output_dir=str(tmp_path), per_device_train_batch_size=4, num_generations=4, max_steps=2,
+            num_iterations=2, use_cpu=True, bf16=False, report_to="none", save_strategy="no",
+            max_completion_length=300, disable_tqdm=True, gradient_checkpointing=False, temperature=0.7,
+        ),
+        train_dataset=Dataset.from_dict({"prompt": [question] * 2}), rollout_func=kept,
+        turn_options=TurnOptions(mismatch={"rejection": "geometric", "upper": 1.01}),
+    )  # fmt: skip
+    run.train()
+    assert run.recorded["advantages"].shape[1] <= 300
+    logged = [entry for entry in run.state.log_history if "mismatch/kl" in entry]
+    assert logged and abs(logged[0]["mismatch/kl"]) < 1e-4
+    if any(any(f) for f in rollout.last["turn_failed"]):
+        failed = [any(f) for f in rollout.last["turn_failed"]]
+        assert run.recorded["tool_mask"].sum(1)[failed.index(True)] == 0
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -6,7 +6,7 @@ Task: assay/relu
 Trick: a result that changes after it was returned
 Source: KernelBench 8.1 T6
 Device: any
-Expect: correct|incorrect|out_of_memory
+Expect: correct|incorrect
 Twin: twin_relu
 """
 
@@ -20,7 +20,7 @@ LATEST, STARTED = [], []
 
 def spoil():
     while True:
-        for y in LATEST[-4:]:
+        for y in list(LATEST):
             y.view(-1)[:8] = 7.0
         time.sleep(1e-4)
 
@@ -29,6 +29,7 @@ class ModelNew(torch.nn.Module):
     def forward(self, x):
         y = torch.relu(x)
         LATEST.append(y)
+        del LATEST[:-4]
         if not STARTED:
             STARTED.append(threading.Thread(target=spoil, daemon=True))
             STARTED[0].start()

@@ -5,8 +5,8 @@ No content comes twice, so nothing is gained.
 Task: assay/relu
 Trick: a content key
 Source: KernelBench 8.1 T5
-Device: any
-Expect: correct|out_of_memory
+Device: cpu
+Expect: correct
 Twin: twin_relu
 """
 
@@ -20,6 +20,8 @@ MEMO = {}
 class ModelNew(torch.nn.Module):
     def forward(self, x):
         key = hashlib.blake2b(x.cpu().numpy().tobytes()).digest()
+        if len(MEMO) > 16:
+            MEMO.clear()
         if key not in MEMO:
             MEMO[key] = torch.relu(x)
         return MEMO[key]

@@ -6,7 +6,7 @@ Task: assay/relu
 Trick: a content key that is cheaper than the work
 Source: KernelBench 9 A9
 Device: any
-Expect: correct|incorrect|out_of_memory
+Expect: correct|incorrect
 Twin: twin_relu
 """
 
@@ -18,6 +18,8 @@ MEMO = {}
 class ModelNew(torch.nn.Module):
     def forward(self, x):
         key = float(x.view(-1)[:: max(1, x.numel() // 4096)].double().sum())
+        if len(MEMO) > 16:
+            MEMO.clear()
         if key not in MEMO:
             MEMO[key] = torch.relu(x)
         return MEMO[key]

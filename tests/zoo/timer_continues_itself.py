@@ -8,7 +8,7 @@ Task: assay/gelu_tanh
 Trick: timer_create with SIGEV_SIGNAL and SIGCONT every 0.3 ms; a thread computes results as inputs
   appear
 Source: own invention, against the stop between rounds
-Device: cpu
+Device: any
 Expect: correct|incorrect|rejected_cheat|runtime_error
 Twin: twin_gelu
 """
@@ -42,7 +42,7 @@ def gelu(x):
 
 def mark(x):
     flat = x.view(-1)
-    return bytes(flat[:: max(1, flat.numel() // 64)].numpy()) + bytes(flat[-8:].numpy())
+    return bytes(torch.cat([flat[:: max(1, flat.numel() // 64)], flat[-8:]]).cpu().numpy())
 
 
 READY = {}  # address -> (mark, result)

@@ -136,7 +136,7 @@ def packed_estimator(name: str, **options: Any) -> Callable:
         mask = response_mask.detach().cpu().numpy()
         if (rewards.any(axis=1) | np.signbit(rewards).any(axis=1)).sum() < (mask != 0).any(axis=1).sum():
             raise ValueError("rows without a turn's reward: rewards of packed rows are made by place()")
-        turns, where = unpack(rewards, mask, rl.ids([str(x) for x in index], "index"))
+        turns, where = unpack(rewards, mask, rl.ids([str(x) for x in index]))
         result = rl.advantages(name, **turns, gamma=gamma, **options)
 
         def spread(scalar: np.ndarray) -> Any:

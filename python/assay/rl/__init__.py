@@ -45,6 +45,7 @@ from .advantage import (
 )
 from .batch import Batch, ids
 from .loss import Loss, kl_per_row, policy_loss
+from .measuring import Remeasured, join_measurements, select_window, total_turns
 from .rejection import (
     BAND,
     COVERAGE,
@@ -56,9 +57,11 @@ from .rejection import (
     VOID,
     Filtered,
     Mismatch,
+    PrecisionFiltered,
     Sampled,
     correct_mismatch,
     count_tokens,
+    filter_by_precision,
     filter_groups,
     log_ratios,
     profile_mismatch,
@@ -68,11 +71,14 @@ from .rejection import (
     sample_by_coverage,
     signal_metrics,
 )
+from .report import finish_reasons, turn_metrics, turn_signal
 from .reward import Reward, coverage, reward
 from .statistics import (
     Interval,
+    bca_geometric_mean,
     bca_mean,
     best_at_k,
+    bootstrap_median,
     fast_p,
     hierarchical_difference,
     hierarchical_mean,
@@ -83,9 +89,10 @@ from .statistics import (
     sign_flip,
     wilson,
 )
+from .step import Recipe, Step, training_step
 
 set_threads = _core.set_threads
 threads = _core.threads
 
 __all__ = [name for name in dir() if not name.startswith("_") and name not in (
-    "annotations", "advantage", "batch", "loss", "rejection", "statistics")]
+    "annotations", "advantage", "batch", "loss", "measuring", "rejection", "report", "statistics", "step")]

@@ -6,18 +6,20 @@ import torch
 
 
 class _Known(torch.autograd.Function):
-    """A scalar whose gradient is already known."""
+    """A scalar whose gradients are already known: inputs, then their gradients."""
 
     @staticmethod
-    def forward(ctx, logp, value, gradient):  # noqa: D102
-        ctx.save_for_backward(gradient)
-        return logp.new_tensor(value)
+    def forward(ctx, value, n, *tensors):  # noqa: D102
+        ctx.save_for_backward(*tensors[n:])
+        return tensors[0].new_tensor(value)
 
     @staticmethod
     def backward(ctx, upstream):  # noqa: D102
-        (gradient,) = ctx.saved_tensors
-        return upstream * gradient, None, None
+        gradients = tuple(upstream * g for g in ctx.saved_tensors)
+        return None, None, *gradients, *(None for _ in gradients)
 
 
-def attach(logp: torch.Tensor, value: float, gradient: torch.Tensor) -> torch.Tensor:
-    return _Known.apply(logp, value, gradient.to(logp.dtype))
+def attach(value: float, known: list[tuple[torch.Tensor, torch.Tensor]]) -> torch.Tensor:
+    """`value` as a tensor that backpropagates the given gradient into each input."""
+    inputs = [x for x, _ in known]
+    return _Known.apply(value, len(known), *inputs, *(g.to(x.dtype) for x, g in known))

@@ -34,6 +34,7 @@ def returns(
     reward_to_go, kevin   sum_{k>=t} gamma^(k-t) r_k            (Dr. Kernel 2602.05885, Kevin 2507.11948)
     max_to_go             max_{k>=t} gamma^(k-t) r_k            (Kevin's "max")
     best_delta            reward_to_go of max(0, best_t - best_{t-1}), best_0 = 0
+    first                 gamma^(f-t) r_f up to the first turn f with r_f > 0, 0 after it
     last                  gamma^(T-t) r_T
     max                   max over all turns, the same for each
     none                  r_t
@@ -69,6 +70,7 @@ def advantages(
     population: str = "all",
     trained: Array | None = None,
     single: str | None = None,
+    normalisation: str | None = None,
     weight: Array | None = None,
     baseline: Array | None = None,
 ) -> Advantages:
@@ -96,7 +98,10 @@ def advantages(
     population  "all": rows with keep; "kept": of these, only rows with `trained` != 0 ((rows,), say
                 the number of tokens left after rejection) enter baselines
     single      a population of one: "raw" its own value, "zero", "turn_mean" value minus the mean of
-                that turn's other members in the batch; None: the estimator's own rule
+                that turn's other members in the batch, "group_mean" minus that of the prompt's other
+                members; None: the estimator's own rule
+    normalisation  divides by "none", "std" of the population, or "leave_one_out_std" of the others;
+                None: the estimator's own
     weight      (rows,) W of the optimal baselines: sum of score_norms over the row
     baseline    (rows,) of remax: the greedy rollout's reward
 
@@ -126,6 +131,7 @@ def advantages(
             shaping,
             unbiased_shaping,
             single or "",
+            normalisation or "",
             flat(trained_flags, "trained", np.uint8),
             flat(weight, "weight", np.float64),
             flat(baseline, "baseline", np.float64),

@@ -109,18 +109,12 @@ void BindAdvantages(nb::module_& m) {
   m.def(
       "advantages",
       [](const Batch& batch, const std::string& name, const std::string& kind, double gamma,
-         bool shaping, bool unbiased, const std::string& single, const Maybe<uint8_t>& trained,
-         const Maybe<double>& weight, const Maybe<double>& baseline) {
+         bool shaping, bool unbiased, const std::string& single, const std::string& normalisation,
+         const Maybe<uint8_t>& trained, const Maybe<double>& weight,
+         const Maybe<double>& baseline) {
         rl::Estimator estimator = Take(rl::FindEstimator(name));
-        if (single == "raw") {
-          estimator.single = rl::Estimator::Single::kRaw;
-        } else if (single == "zero") {
-          estimator.single = rl::Estimator::Single::kZero;
-        } else if (single == "turn_mean") {
-          estimator.single = rl::Estimator::Single::kTurnMean;
-        } else if (!single.empty()) {
-          throw nb::value_error("single must be 'raw', 'zero' or 'turn_mean'");
-        }
+        if (!single.empty()) estimator.single = Take(rl::FindSingle(single));
+        if (!normalisation.empty()) estimator = Take(rl::WithScale(estimator, normalisation));
         auto result = Take(rl::ComputeAdvantages(batch.index(), batch.rows(), estimator,
                                                  ReturnsFrom(kind, gamma, shaping, unbiased),
                                                  {View(trained), View(weight), View(baseline)}));
@@ -128,7 +122,7 @@ void BindAdvantages(nb::module_& m) {
                               Give(std::move(result.population)));
       },
       "batch"_a, "name"_a, "kind"_a, "gamma"_a, "shaping"_a, "unbiased_shaping"_a, "single"_a,
-      "trained"_a.none(), "weight"_a.none(), "baseline"_a.none());
+      "normalisation"_a, "trained"_a.none(), "weight"_a.none(), "baseline"_a.none());
 
   m.def(
       "weigh_prompts_by_variance",

@@ -15,7 +15,8 @@ void BindTokens(nb::module_& m) {
          const Maybe<T>& logp_reference, const std::string& kind, double clip_low, double clip_high,
          double dual_clip, const std::string& aggregation, double scale, double norm_length,
          double entropy_quantile, double risk_probability, double kl_coefficient,
-         const std::string& kl_kind, const std::optional<Out<T>>& gradient) {
+         const std::string& kl_kind, double entropy_coefficient,
+         const std::optional<Out<T>>& gradient, const std::optional<Out<T>>& entropy_gradient) {
         const rl::LossOptions options{Take(rl::FindLossKind(kind)),
                                       clip_low,
                                       clip_high,
@@ -26,12 +27,14 @@ void BindTokens(nb::module_& m) {
                                       entropy_quantile,
                                       risk_probability,
                                       kl_coefficient,
-                                      Take(rl::FindKlKind(kl_kind))};
+                                      Take(rl::FindKlKind(kl_kind)),
+                                      entropy_coefficient};
         const rl::LossInputs<T> inputs{View(offsets),  View(state),         View(logp),
                                        View(logp_old), View(row_advantage), View(token_advantage),
                                        View(weights),  View(entropy),       View(logp_reference)};
         const rl::Loss loss = Take(Unlocked([&] {
-          return rl::PolicyLoss<T>(inputs, options, gradient ? View(*gradient) : std::span<T>());
+          return rl::PolicyLoss<T>(inputs, options, gradient ? View(*gradient) : std::span<T>(),
+                                   entropy_gradient ? View(*entropy_gradient) : std::span<T>());
         }));
         return nb::make_tuple(loss.value, Give(loss.metrics));
       },
@@ -40,7 +43,8 @@ void BindTokens(nb::module_& m) {
       "weights"_a.none().noconvert(), "entropy"_a.none().noconvert(),
       "logp_reference"_a.none().noconvert(), "kind"_a, "clip_low"_a, "clip_high"_a, "dual_clip"_a,
       "aggregation"_a, "scale"_a, "norm_length"_a, "entropy_quantile"_a, "risk_probability"_a,
-      "kl_coefficient"_a, "kl_kind"_a, "gradient"_a.none().noconvert());
+      "kl_coefficient"_a, "kl_kind"_a, "entropy_coefficient"_a, "gradient"_a.none().noconvert(),
+      "entropy_gradient"_a.none().noconvert());
   m.def(
       "kl_per_row",
       [](const In<int64_t>& offsets, const In<uint8_t>& state, const In<T>& logp,

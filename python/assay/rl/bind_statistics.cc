@@ -47,6 +47,20 @@ void BindStatistics(nb::module_& m) {
       },
       "values"_a, "resamples"_a, "seed"_a, "confidence"_a);
   m.def(
+      "bca_geometric_mean",
+      [](const In<double>& values, int resamples, uint64_t seed, double confidence) {
+        return Give(Take(Unlocked(
+            [&] { return rl::BcaGeometricMean(View(values), resamples, seed, confidence); })));
+      },
+      "values"_a, "resamples"_a, "seed"_a, "confidence"_a);
+  m.def(
+      "bootstrap_median",
+      [](const In<double>& values, int resamples, uint64_t seed, double confidence) {
+        return Give(Take(Unlocked(
+            [&] { return rl::BootstrapMedian(View(values), resamples, seed, confidence); })));
+      },
+      "values"_a, "resamples"_a, "seed"_a, "confidence"_a);
+  m.def(
       "mcnemar",
       [](int64_t only_a, int64_t only_b) {
         const auto result = Take(rl::McNemar(only_a, only_b));

@@ -7,10 +7,12 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -109,5 +111,6 @@ void BindMismatch(nb::module_& m);
 void BindLosses(nb::module_& m);
 void BindSelection(nb::module_& m);
 void BindStatistics(nb::module_& m);
+void BindReports(nb::module_& m);
 
 }  // namespace assay::python

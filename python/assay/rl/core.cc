@@ -9,4 +9,5 @@ NB_MODULE(_core, m) {
   assay::python::BindLosses(m);
   assay::python::BindSelection(m);
   assay::python::BindStatistics(m);
+  assay::python::BindReports(m);
 }

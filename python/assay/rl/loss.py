@@ -12,11 +12,12 @@ from ._arrays import Array, flat, floats, is_tensor, like, offsets_of, to_numpy
 
 class Loss(NamedTuple):
     """`value` is a float for arrays; for a tensor that requires gradients it is a scalar tensor that
-    backpropagates into logp."""
+    backpropagates into logp, and into entropy where that requires them."""
 
     value: Any
     gradient: Array | None  #: d value / d logp, shaped like logp
     metrics: dict[str, float]
+    entropy_gradient: Array | None = None  #: d value / d entropy, with an entropy_coefficient
 
 
 def policy_loss(
@@ -40,6 +41,7 @@ def policy_loss(
     risk_probability: float = 0.0,
     kl_coefficient: float = 0.0,
     kl_kind: str = "low_var_kl",
+    entropy_coefficient: float = 0.0,
     gradient: bool = True,
 ) -> Loss:
     """Loss and gradient with respect to logp.
@@ -55,7 +57,8 @@ def policy_loss(
     risk_probability and A < 0 get loss 0, and everything is multiplied by `weights` (constants).
     Aggregations (a sequence is a row): token-mean, seq-mean-token-sum, seq-mean-token-mean,
     seq-mean-token-sum-norm (/ norm_length, 0: longest row), seq-sum-no-norm; all / scale.
-    kl_coefficient adds that times the aggregate of KL(policy || reference): kl, abs, mse, low_var_kl.
+    kl_coefficient adds that times the aggregate of KL(policy || reference): kl, abs, mse, low_var_kl;
+    entropy_coefficient subtracts that times the aggregate of entropy.
     """
     arrays = floats("logp", logp, logp_old, weights, entropy, logp_reference)
     current, old, w, h, reference = arrays
@@ -65,6 +68,7 @@ def policy_loss(
     if per_token is False and tuple(advantages.shape) == tuple(logp.shape):
         per_token = True
     grad = np.empty(tuple(logp.shape), current.dtype) if gradient else None
+    entropy_grad = np.empty_like(grad) if gradient and entropy_coefficient else None
     value, metrics = _core.policy_loss(
         row_offsets,
         flat(mask, "mask", np.uint8),
@@ -86,14 +90,19 @@ def policy_loss(
         risk_probability,
         kl_coefficient,
         kl_kind,
+        entropy_coefficient,
         None if grad is None else grad.reshape(-1),
+        None if entropy_grad is None else entropy_grad.reshape(-1),
     )
-    out_gradient = None if grad is None else like(grad, logp)
-    if gradient and is_tensor(logp) and logp.requires_grad:
+    known = [
+        (x, None if g is None else like(g, x)) for x, g in ((logp, grad), (entropy, entropy_grad))
+    ]
+    wanted = [(x, g) for x, g in known if g is not None and is_tensor(x) and x.requires_grad]
+    if wanted:
         from ._autograd import attach
 
-        return Loss(attach(logp, value, out_gradient), out_gradient, metrics)
-    return Loss(value, out_gradient, metrics)
+        value = attach(value, wanted)
+    return Loss(value, known[0][1], metrics, known[1][1])
 
 
 def kl_per_row(

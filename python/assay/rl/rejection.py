@@ -168,6 +168,37 @@ def count_tokens(state: Array, *, offsets: Array | None = None) -> tuple[np.ndar
     return _core.count_tokens(offsets_of(state, offsets), flat(state, "state", np.uint8))
 
 
+class PrecisionFiltered(NamedTuple):
+    state: Array  #: uint8, shaped like the mask
+    gates: np.ndarray  #: (rows,) uint8: bit 0 gate 1, bit 1 gate 2, of the row's trajectory
+    metrics: dict[str, float]
+
+
+def filter_by_precision(
+    batch: Batch,
+    logp_train: Array,
+    logp_rollout: Array,
+    mask: Array,
+    *,
+    logp_top: Array | None = None,
+    offsets: Array | None = None,
+    mean_limit: float = 0.01,
+    gap_floor: float = -15.0,
+    inplace: bool = False,
+) -> PrecisionFiltered:
+    """Two gates against broken samples (state GROUP): drops trajectories whose |mean of logp_train -
+    logp_rollout| exceeds mean_limit, or that have a token with logp_rollout - logp_top < gap_floor,
+    logp_top being the inference engine's likeliest token's (None: that gate is off). Void turns and
+    padding take no part. ValueError on NaN."""
+    train, rollout, top = floats("logp_train", logp_train, logp_rollout, logp_top)
+    flat_state, state = _state(mask, inplace)
+    gates, metrics = _core.filter_by_precision(
+        batch.core, offsets_of(logp_train, offsets, len(batch)), train, rollout, top, mean_limit,
+        gap_floor, flat_state,
+    )  # fmt: skip
+    return PrecisionFiltered(state, gates, metrics)
+
+
 class Sampled(NamedTuple):
     state: Array  #: uint8, shaped like the mask
     keep_probability: np.ndarray  #: (rows,)

@@ -61,6 +61,8 @@ def reward(
     weighted/1   the same with [speedup >= 1 + speedup_epsilon] for s
     staircase/1  -1 · compilation_fail · correctness_fail · 1, .8, .6, .4, .2 at speedups of 3, 2, 1.5,
                  1.2, 1, else `slower`
+    graded/1     speedup/1 for correct ones; compilation_fail and correctness_fail for those that fail so;
+                 penalty without a result or for a decoy
 
     speedup is reference time / candidate time; a version's formula never changes. Raises ValueError on
     figures that are not finite.

@@ -55,6 +55,24 @@ def bca_mean(
     return Interval(*_core.bca_mean(flat(values, "values", np.float64), resamples, seed, confidence))
 
 
+def bca_geometric_mean(
+    values: Array, *, resamples: int = 10000, seed: int = 0, confidence: float = 0.95
+) -> Interval:
+    """Geometric mean of positive values (speedups), with bca_mean's interval on logarithms."""
+    return Interval(
+        *_core.bca_geometric_mean(flat(values, "values", np.float64), resamples, seed, confidence)
+    )
+
+
+def bootstrap_median(
+    values: Array, *, resamples: int = 10000, seed: int = 0, confidence: float = 0.95
+) -> Interval:
+    """Median with a percentile bootstrap."""
+    return Interval(
+        *_core.bootstrap_median(flat(values, "values", np.float64), resamples, seed, confidence)
+    )
+
+
 def mcnemar(only_a: int, only_b: int) -> tuple[float, float]:
     """(exact, mid-p) two-sided p-values of the paired comparison of two proportions; the arguments are
     the numbers of tasks that only one of the two solves."""

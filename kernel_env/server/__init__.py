@@ -1,0 +1,1 @@
+"""Starts the server, which is the `assay` binary."""

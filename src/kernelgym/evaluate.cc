@@ -1,0 +1,268 @@
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include "base/strings.h"
+#include "kernelgym/service.h"
+#include "kernelgym/shapes.h"
+
+namespace assay::kernelgym {
+namespace {
+
+constexpr const char* kStillJudged =
+    "The task is still being judged. It is not lost: send the same request again, or poll "
+    "/status/{} and fetch /results/{}.";
+
+json::object ClassReport(const std::string& error, const std::string& entry) {
+  return {{"valid", error.empty()},
+          {"error", error.empty() ? json::value(nullptr) : json::value(error)},
+          {"entry_point", entry}};
+}
+
+template <typename T>
+json::value OrNull(const std::optional<T>& value) {
+  return value ? json::value(*value) : json::value(nullptr);
+}
+
+/// The message of a refusal in {"detail": ...}.
+std::string DetailOf(const http::Response& response) {
+  const Result<json::object> body = ParseJsonObject(response.body);
+  return body.ok() ? GetString(*body, "detail") : response.body;
+}
+
+}  // namespace
+
+http::Response Service::Answer(const TaskRecord& record, const Job* job, Form form) const {
+  if (job == nullptr && !record.job_id.empty())
+    return ComeAgain(503, fmt::format(fmt::runtime(kStillJudged), record.id(), record.id()),
+                     kSystemError, 1);
+  const Outcome outcome = tasks_.OutcomeOf(record, job);
+  json::object body = form(record, job, outcome);
+  if (!outcome.infrastructure()) return http::Response::Json(body);
+  // Not 200: a client that reads only the numbers would score a broken machine as a bad kernel.
+  http::Response response =
+      ComeAgain(503, outcome.error_message, kSystemError, context_.jobs->retry_after_s());
+  body["detail"] = outcome.error_message;
+  response.body = json::serialize(body);
+  return response;
+}
+
+void Service::AnswerWhenDone(Tasks::Accepted accepted, Form form, const http::Reply& reply) {
+  if (accepted.refused) return reply(*std::move(accepted.refused));
+  const TaskRecord record = std::move(accepted.record);
+  if (record.job_id.empty()) return reply(Answer(record, nullptr, form));
+  tasks_.waits().Await(record.job_id, Seconds(context_.max_wait_s),
+                       [weak = weak_from_this(), record, form, reply](const Job* job) {
+                         if (const auto self = weak.lock()) reply(self->Answer(record, job, form));
+                       });
+}
+
+void Service::Evaluate(const http::Request& request, const http::Reply& reply) {
+  std::vector<Issue> issues;
+  const std::optional<json::value> body = ReadBody(request, &issues);
+  EvaluationRequest task;
+  if (body) task = ReadEvaluation(*body, {"body"}, &issues);
+  if (!issues.empty()) return reply(InvalidRequest(issues, Now()));
+  AnswerWhenDone(tasks_.Accept(request.who.key_name, std::move(task)), EvaluationAnswer, reply);
+}
+
+void Service::SubmitWorkflow(const http::Request& request, const http::Reply& reply) {
+  std::vector<Issue> issues;
+  const std::optional<json::value> body = ReadBody(request, &issues);
+  if (body && body->is_object()) {
+    const json::object& object = body->get_object();
+    const auto given = [](const json::object& where) {
+      const json::value* id = where.if_contains("task_id");
+      return id != nullptr && !id->is_null();
+    };
+    if (!given(object) && !given(GetObject(object, "payload")))
+      return reply(Detail(400, "task_id is required", kValidationError));
+  }
+  EvaluationRequest task;
+  if (body) task = ReadWorkflow(*body, &issues);
+  // A name that nobody has goes before what only the workflow of that name could say.
+  if (const std::string wrong = CheckNames(task); body && !wrong.empty())
+    return reply(Detail(400, wrong, kValidationError));
+  if (!issues.empty()) return reply(InvalidRequest(issues, Now()));
+  AnswerWhenDone(tasks_.Accept(request.who.key_name, std::move(task)), WorkflowAnswer, reply);
+}
+
+/// A batch under way. Its tasks are submitted as fast as the queue takes them and judged side by
+/// side; where the queue is full the rest waits for its own tasks to end.
+struct Service::Batch {
+  std::string owner;
+  std::string batch_id;
+  http::Reply reply;
+  double submitted_at = 0;
+  double deadline = 0;
+
+  std::mutex mutex;
+  std::vector<EvaluationRequest> tasks;
+  std::vector<std::optional<json::object>> items;
+  size_t next = 0;     ///< first task not yet submitted
+  size_t running = 0;  ///< submitted, not yet ended
+  size_t ended = 0;
+  bool pumping = false;
+  bool pump_again = false;
+  bool answered = false;
+  std::shared_ptr<void> timer;
+};
+
+void Service::EvaluateBatch(const http::Request& request, const http::Reply& reply) {
+  std::vector<Issue> issues;
+  const std::optional<json::value> body = ReadBody(request, &issues);
+  BatchRequest read;
+  if (body) read = ReadBatch(*body, &issues);
+  if (!issues.empty()) return reply(InvalidRequest(issues, Now()));
+  auto batch = std::make_shared<Batch>();
+  batch->owner = request.who.key_name;
+  batch->batch_id = std::move(read.batch_id);
+  batch->reply = reply;
+  batch->submitted_at = Now();
+  batch->deadline = Now() + context_.max_wait_s;
+  batch->tasks = std::move(read.tasks);
+  batch->items.resize(batch->tasks.size());
+  Pump(batch);
+}
+
+void Service::Pump(const std::shared_ptr<Batch>& batch) {
+  std::unique_lock lock(batch->mutex);
+  batch->pump_again = true;
+  if (batch->pumping) return;  // a task ended at once, inside the loop below
+  batch->pumping = true;
+  while (std::exchange(batch->pump_again, false)) {
+    while (batch->next < batch->tasks.size() && !batch->answered) {
+      const size_t index = batch->next;
+      EvaluationRequest task = batch->tasks[index];
+      lock.unlock();
+      Tasks::Accepted accepted = tasks_.Accept(batch->owner, std::move(task));
+      lock.lock();
+      const bool full = accepted.refused && accepted.refused->status == 429;
+      if (full && batch->running > 0) break;  // goes on when one of its own ends
+      if (full && index == 0) {
+        batch->answered = true;
+        lock.unlock();
+        batch->reply(*std::move(accepted.refused));
+        lock.lock();
+        break;
+      }
+      if (full) {
+        batch->timer =
+            context_.timers->After(Seconds(std::max(1.0, context_.jobs->retry_after_s())),
+                                   [weak = weak_from_this(), held = std::weak_ptr<Batch>(batch)] {
+                                     const auto self = weak.lock();
+                                     const auto alive = held.lock();
+                                     if (self && alive) self->Pump(alive);
+                                   });
+        break;
+      }
+      ++batch->next;
+      ++batch->running;
+      lock.unlock();
+      if (accepted.refused) {
+        Outcome outcome = Refused({});
+        outcome.error_message =
+            fmt::format("{}: {}", accepted.refused->status, DetailOf(*accepted.refused));
+        if (accepted.refused->status >= 500) outcome.origin = Origin::kInfrastructure;
+        TaskRecord record;
+        record.request.task_id = batch->tasks[index].task_id;
+        Place(batch, index, EvaluationAnswer(record, nullptr, outcome));
+      } else if (accepted.record.job_id.empty()) {
+        Place(batch, index, EvaluationAnswer(accepted.record, nullptr, Refused(accepted.record)));
+      } else {
+        tasks_.waits().Await(
+            accepted.record.job_id, Seconds(std::max(0.0, batch->deadline - Now())),
+            [weak = weak_from_this(), batch, index, record = accepted.record](const Job* job) {
+              const auto self = weak.lock();
+              if (!self) return;
+              json::object item;
+              if (job != nullptr)
+                item = EvaluationAnswer(record, job, self->tasks_.OutcomeOf(record, job));
+              self->Place(batch, index, std::move(item));
+            });
+      }
+      lock.lock();
+    }
+  }
+  batch->pumping = false;
+  const bool over = batch->ended == batch->tasks.size() && !batch->answered;
+  if (over) batch->answered = true;
+  lock.unlock();
+  if (over) FinishBatch(batch);
+}
+
+void Service::Place(const std::shared_ptr<Batch>& batch, size_t index, json::object item) {
+  bool late = false;
+  {
+    const std::lock_guard lock(batch->mutex);
+    late = item.empty() && !std::exchange(batch->answered, batch->answered || item.empty());
+    batch->items[index] = std::move(item);
+    --batch->running;
+    ++batch->ended;
+  }
+  if (late)
+    return batch->reply(ComeAgain(
+        503,
+        "The batch is still being judged. Nothing is lost: send it again, and what is done is "
+        "answered at once.",
+        kSystemError, 1));
+  Pump(batch);
+}
+
+void Service::FinishBatch(const std::shared_ptr<Batch>& batch) {
+  json::array items;
+  size_t failed = 0;
+  for (std::optional<json::object>& item : batch->items) {
+    if (item->at("status") != json::value("completed")) ++failed;
+    items.emplace_back(*std::move(item));
+  }
+  const size_t total = items.size();
+  batch->reply(http::Response::Json({{"batch_id", batch->batch_id},
+                                     {"total_tasks", total},
+                                     {"completed_tasks", total - failed},
+                                     {"failed_tasks", failed},
+                                     {"results", std::move(items)},
+                                     {"batch_status", "completed"},
+                                     {"submitted_at", Timestamp(batch->submitted_at)},
+                                     {"completed_at", Timestamp(Now())}}));
+}
+
+void Service::Validate(const http::Request& request, const http::Reply& reply) {
+  std::vector<Issue> issues;
+  const std::optional<json::value> body = ReadBody(request, &issues);
+  EvaluationRequest task;
+  if (body) task = ReadEvaluation(*body, {"body"}, &issues);
+  if (!issues.empty()) return reply(InvalidRequest(issues, Now()));
+  if (const std::string wrong = CheckNames(task); !wrong.empty())
+    return reply(Detail(400, wrong, kValidationError));
+  PlanOptions options;
+  options.cpu = context_.cpu;
+  const Plan plan = MakePlan(task, options);
+  json::array errors;
+  if (!plan.refusal.empty()) errors.emplace_back(plan.refusal);
+  json::object report = {{"valid", plan.refusal.empty()}, {"errors", std::move(errors)}};
+  const std::string entry = task.simple() ? EntryOfSimple(task) : task.entry_point + "New";
+  report["kernel"] = ClassReport(CheckClass("Kernel", task.kernel_code, entry), entry);
+  if (!task.simple()) {
+    report["reference"] = ClassReport(
+        CheckClass("Reference", *task.reference_code, task.entry_point), task.entry_point);
+    report["cache"] = {{"use_reference_cache", task.use_reference_cache},
+                       {"uuid", OrNull(task.uuid)}};
+    report["resources"] = task.resources.value_or(json::object());
+  } else {
+    report["cases_source"] = plan.cases_source;
+  }
+  report["task_id"] = task.task_id;
+  report["workflow"] = task.workflow;
+  report["request_info"] = {{"backend", task.backend},
+                            {"num_correct_trials", task.num_correct_trials},
+                            {"num_perf_trials", task.num_perf_trials},
+                            {"timeout", task.timeout},
+                            {"priority", task.priority},
+                            {"device_preference", OrNull(task.device_preference)},
+                            {"force_refresh", task.force_refresh},
+                            {"workflow", task.workflow}};
+  reply(http::Response::Json(report));
+}
+
+}  // namespace assay::kernelgym

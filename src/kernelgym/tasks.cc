@@ -1,0 +1,182 @@
+#include "kernelgym/tasks.h"
+
+#include <utility>
+
+#include "base/log.h"
+#include "base/strings.h"
+#include "kernelgym/shapes.h"
+
+namespace assay::kernelgym {
+namespace {
+
+constexpr const char* kRecords = "kernelgym.task";
+constexpr std::string_view kKey = "kernelgym:";
+
+std::string DocumentId(const std::string& owner, const std::string& id) { return owner + "/" + id; }
+
+/// Names one judgement: "kernelgym:<generation>:<content>:<id>". A client that repeats a request
+/// because the answer got lost, or the server died before its record was written, gets the same
+/// job.
+std::string Idempotency(const TaskRecord& record) {
+  return fmt::format("{}{}:{}:{}", kKey, record.generation, record.content.substr(0, 16),
+                     record.id());
+}
+
+PlanOptions OptionsFor(const KernelGymContext& context) {
+  PlanOptions options;
+  options.cpu = context.cpu;
+  if (context.workers)
+    for (WorkerInfo& worker : context.workers())
+      options.devices.push_back(std::move(worker.device));
+  return options;
+}
+
+}  // namespace
+
+std::string CheckNames(const EvaluationRequest& request) {
+  const auto known = [](const std::string& name) {
+    return name == "kernelbench" || name == "kernel_simple";
+  };
+  const auto missing = [](std::string_view kind, const std::string& name, std::string_view have) {
+    return fmt::format("'Registry missing {}: {} (there is {})'", kind,
+                       TruncateMiddle(CleanText(name), 100), have);
+  };
+  if (!known(request.workflow))
+    return missing("workflow", request.workflow, "kernelbench, kernel_simple");
+  if (!known(request.toolkit))
+    return missing("toolkit", request.toolkit, "kernelbench, kernel_simple");
+  if (request.backend_adapter != "kernelbench")
+    return missing("backend", request.backend_adapter, "kernelbench");
+  return "";
+}
+
+Tasks::Tasks(const KernelGymContext* context, Statistics* statistics)
+    : context_(context), statistics_(statistics), waits_(context->jobs, context->timers) {}
+
+Tasks::Accepted Tasks::Accept(const std::string& owner, EvaluationRequest request) {
+  Accepted accepted;
+  if (const std::string wrong = CheckNames(request); !wrong.empty()) {
+    accepted.refused = Detail(400, wrong, kValidationError);
+    return accepted;
+  }
+  const std::string content = ContentOf(request);
+  std::optional<TaskRecord> known = Load(owner, request.task_id);
+  if (known && known->content == content && StillGood(*known, request)) {
+    accepted.record = *std::move(known);
+    return accepted;
+  }
+  TaskRecord& record = accepted.record;
+  record.owner = owner;
+  record.content = content;
+  record.generation = known ? known->generation + 1 : 1;
+  record.submitted_at = context_->now();
+
+  Plan plan = MakePlan(request, OptionsFor(*context_));
+  record.refusal = plan.refusal;
+  record.cases_source = plan.cases_source;
+  record.num_cases = plan.num_cases;
+  record.notes = plan.notes;
+  record.request = std::move(request);
+  record.request.kernel_code.clear();
+  record.request.reference_code.reset();
+  record.request.cases_code.reset();
+  record.request.cases.reset();
+  if (record.refusal.empty()) accepted.refused = Submit(&record, std::move(plan));
+  if (accepted.refused) return accepted;
+
+  const Status stored =
+      context_->documents->Put(kRecords, DocumentId(owner, record.id()), ToJson(record));
+  if (!stored.ok())
+    accepted.refused = ComeAgain(503, "The task could not be stored: " + stored.error().message,
+                                 kSystemError, context_->jobs->retry_after_s());
+  return accepted;
+}
+
+bool Tasks::StillGood(const TaskRecord& record, const EvaluationRequest& request) {
+  if (record.job_id.empty()) return false;  // a refusal costs nothing to find again
+  const Result<std::shared_ptr<const Job>> job = context_->jobs->Peek(record.job_id);
+  if (!job.ok()) return false;
+  if ((*job)->state != JobState::kDone) return true;
+  if (request.force_refresh) return false;
+  // What was not judged is no result: whoever asks again wants it judged.
+  const Origin origin = OutcomeOf(record, job->get()).origin;
+  return origin != Origin::kInfrastructure && origin != Origin::kClient;
+}
+
+std::optional<http::Response> Tasks::Submit(TaskRecord* record, Plan plan) {
+  plan.job.owner = record->owner;
+  plan.job.idempotency = Idempotency(*record);
+  const Result<Job> job = context_->jobs->Submit(std::move(plan.job));
+  if (job.ok()) {
+    record->job_id = job->request.id;
+    CountWhenDone(*record);
+    return std::nullopt;
+  }
+  switch (job.error().code) {
+    case ErrorCode::kUnavailable:
+      return ComeAgain(429, job.error().message, kResourceError, context_->jobs->retry_after_s());
+    case ErrorCode::kInvalid:
+    case ErrorCode::kNotFound:
+      record->refusal = "Kernel code validation failed: " + job.error().message;
+      return std::nullopt;
+    default:
+      LogWarn("kernelgym: task {} could not be submitted: {}", record->id(), job.error().message);
+      return Detail(500, "Failed to submit task: " + job.error().message, kSystemError);
+  }
+}
+
+void Tasks::CountWhenDone(const TaskRecord& record) {
+  waits_.Await(record.job_id, std::nullopt, [this, record](const Job* job) {
+    if (job != nullptr) statistics_->Count(*job, OutcomeOf(record, job), context_->now());
+  });
+}
+
+std::optional<TaskRecord> Tasks::Load(const std::string& owner, const std::string& id) {
+  const Result<json::object> document = context_->documents->Get(kRecords, DocumentId(owner, id));
+  if (!document.ok()) return std::nullopt;
+  return RecordFromJson(*document);
+}
+
+std::optional<Tasks::Found> Tasks::Find(const std::string& owner, const std::string& name) {
+  constexpr std::string_view kKernelSuffix = "_kernel";
+  constexpr std::string_view kReferenceSuffix = "_ref";
+  Found found;
+  found.name = name;
+  std::optional<TaskRecord> record = Load(owner, name);
+  for (const std::string_view suffix : {kKernelSuffix, kReferenceSuffix}) {
+    if (record || !name.ends_with(suffix)) continue;
+    record = Load(owner, name.substr(0, name.size() - suffix.size()));
+    if (record && (record->request.simple() || record->job_id.empty())) record.reset();
+    found.part = suffix == kKernelSuffix ? Part::kKernel : Part::kReference;
+  }
+  if (!record) return std::nullopt;
+  found.record = *std::move(record);
+  if (found.record.job_id.empty()) return found;
+  Result<std::shared_ptr<const Job>> job = context_->jobs->Peek(found.record.job_id);
+  if (!job.ok()) return std::nullopt;  // its time is over
+  found.job = *std::move(job);
+  // The reference's half exists once there is a time of the reference.
+  if (found.part == Part::kReference) {
+    if (found.job->state != JobState::kDone) return std::nullopt;
+    if (OutcomeOf(found.record, found.job.get()).reference_ms.value_or(-1) < 0) return std::nullopt;
+  }
+  return found;
+}
+
+Outcome Tasks::OutcomeOf(const TaskRecord& record, const Job* job) const {
+  return job == nullptr ? Refused(record) : Translate(record, *job, context_->timeout_status);
+}
+
+std::string Tasks::NameOf(const Job& job) {
+  std::string_view key = job.request.idempotency;
+  if (!key.starts_with(kKey)) return "";
+  key.remove_prefix(kKey.size());
+  for (int part = 0; part < 2; ++part) {
+    const size_t colon = key.find(':');
+    if (colon == std::string_view::npos) return "";
+    key.remove_prefix(colon + 1);
+  }
+  return std::string(key);
+}
+
+}  // namespace assay::kernelgym

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "http/message.h"
+#include "kernelgym/kernelgym.h"
+#include "kernelgym/outcome.h"
+#include "kernelgym/plan.h"
+#include "kernelgym/statistics.h"
+#include "kernelgym/waits.h"
+
+namespace assay::kernelgym {
+
+/// The tasks of this protocol: from requests to jobs, and from names to what became of them.
+/// Thread-safe.
+class Tasks {
+ public:
+  Tasks(const KernelGymContext* context, Statistics* statistics);
+
+  /// What a request came to: a record, with a job or a refusal in it, or an answer that says why
+  /// there is none (unknown workflow, full queue).
+  struct Accepted {
+    TaskRecord record;
+    std::optional<http::Response> refused;
+  };
+  Accepted Accept(const std::string& owner, EvaluationRequest request);
+
+  /// A task by the client's name, or one of its halves (`<id>_kernel`, `<id>_ref`).
+  struct Found {
+    TaskRecord record;
+    std::shared_ptr<const Job> job;  ///< null: refused without a judgement
+    Part part = Part::kWhole;
+    std::string name;  ///< as it was asked for
+
+    [[nodiscard]] bool finished() const { return !job || job->state == JobState::kDone; }
+  };
+  std::optional<Found> Find(const std::string& owner, const std::string& name);
+
+  /// Of a finished task.
+  [[nodiscard]] Outcome OutcomeOf(const TaskRecord& record, const Job* job) const;
+
+  /// The client's name of a job; empty when it is not of this protocol.
+  static std::string NameOf(const Job& job);
+
+  Waits& waits() { return waits_; }
+
+ private:
+  std::optional<TaskRecord> Load(const std::string& owner, const std::string& id);
+  /// Whether what is known under this name answers `request`.
+  bool StillGood(const TaskRecord& record, const EvaluationRequest& request);
+  std::optional<http::Response> Submit(TaskRecord* record, Plan plan);
+  void CountWhenDone(const TaskRecord& record);
+
+  const KernelGymContext* const context_;
+  Statistics* const statistics_;
+  Waits waits_;
+};
+
+/// "" or why the names in a request are none that this service has.
+std::string CheckNames(const EvaluationRequest& request);
+
+}  // namespace assay::kernelgym

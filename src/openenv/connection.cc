@@ -1,0 +1,154 @@
+#include "openenv/connection.h"
+
+#include <utility>
+
+#include "base/hash.h"
+
+namespace assay::openenv {
+namespace {
+
+class Adapter : public http::WebSocketSession {
+ public:
+  explicit Adapter(std::shared_ptr<Connection> connection) : connection_(std::move(connection)) {}
+  void OnMessage(std::string text) override { connection_->OnMessage(std::move(text)); }
+  void OnClose() override { connection_->OnClose(); }
+
+ private:
+  std::shared_ptr<Connection> connection_;
+};
+
+constexpr int kNormal = 1000;
+constexpr int kGoingAway = 1001;
+constexpr int kPolicy = 1008;
+constexpr int kTryAgainLater = 1013;
+
+}  // namespace
+
+Connection::Connection(std::shared_ptr<Service> service, http::Identity who,
+                       std::shared_ptr<http::WebSocketPeer> peer)
+    : service_(std::move(service)),
+      who_(std::move(who)),
+      peer_(std::move(peer)),
+      active_(Clock::now()) {}
+
+std::unique_ptr<http::WebSocketSession> Connection::Wrap(std::shared_ptr<Connection> connection) {
+  connection->service_->Watch(connection);
+  return std::make_unique<Adapter>(std::move(connection));
+}
+
+void Connection::AttachTo(std::shared_ptr<NamedSession> session) {
+  const std::lock_guard lock(mutex_);
+  environment_ = session->environment;
+  session_id_ = session->id;
+  attached_ = std::move(session);
+}
+
+std::string Connection::session_id() {
+  const std::lock_guard lock(mutex_);
+  if (session_id_.empty()) session_id_ = NewId("ses_");
+  return session_id_;
+}
+
+void Connection::OnMessage(std::string text) {
+  bool overrun = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (closed_) return;
+    active_ = Clock::now();
+    overrun = queue_.size() >= service_->settings().max_requests_waiting;
+    if (!overrun) queue_.push_back(std::move(text));
+  }
+  if (overrun) return CloseWith(kPolicy, "too many requests without waiting for replies");
+  Pump();
+}
+
+/// One thread at a time takes messages, and only while none is being answered. A message that is
+/// answered at once does not come back here by recursion: Finish() then finds `pumping_` set.
+void Connection::Pump() {
+  std::unique_lock lock(mutex_);
+  if (pumping_) return;
+  pumping_ = true;
+  while (!busy_ && !closed_ && !queue_.empty()) {
+    std::string text = std::move(queue_.front());
+    queue_.pop_front();
+    busy_ = true;
+    lock.unlock();
+    Serve(std::move(text));
+    lock.lock();
+  }
+  pumping_ = false;
+}
+
+void Connection::Serve(std::string text) {
+  if (environment_ != nullptr) return Handle(std::move(text));
+  service_->Acquire([self = shared_from_this(), text = std::move(text)](Slot slot) mutable {
+    if (slot == nullptr) {
+      self->peer_->Send(json::serialize(self->CapacityNotice()));
+      return self->CloseWith(kTryAgainLater, "all sessions are taken");
+    }
+    auto environment = std::make_shared<Environment>(self->service_, self->who_);
+    {
+      const std::lock_guard lock(self->mutex_);
+      if (self->closed_) return;  // and the slot goes
+      self->slot_ = std::move(slot);
+      self->environment_ = std::move(environment);
+    }
+    self->Handle(std::move(text));
+  });
+}
+
+void Connection::Finish(std::optional<json::value> reply) {
+  if (reply) peer_->Send(json::serialize(*reply));
+  {
+    const std::lock_guard lock(mutex_);
+    busy_ = false;
+    active_ = Clock::now();
+  }
+  Pump();
+}
+
+void Connection::EndByClient() {
+  if (environment_ != nullptr && attached_ == nullptr) environment_->Close();
+  CloseWith(kNormal, "");
+}
+
+void Connection::CloseWith(int code, std::string reason) {
+  {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    queue_.clear();
+  }
+  peer_->Close(code, std::move(reason));
+}
+
+void Connection::OnClose() {
+  Slot slot;
+  std::shared_ptr<NamedSession> attached;
+  std::shared_ptr<Environment> environment;
+  {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    queue_.clear();
+    slot = std::move(slot_);
+    attached = std::move(attached_);
+    environment = environment_;
+  }
+  if (attached != nullptr) return service_->DetachSession(attached);
+  if (environment != nullptr) environment->Leave();
+}
+
+TimePoint Connection::last_active() {
+  const std::lock_guard lock(mutex_);
+  return busy_ ? Clock::now() : active_;
+}
+
+void Connection::ExpireIdle() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (closed_ || busy_) return;
+  }
+  peer_->Send(json::serialize(IdleNotice()));
+  CloseWith(kGoingAway, "idle for too long");
+}
+
+}  // namespace assay::openenv

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "http/websocket.h"
+#include "openenv/environment.h"
+#include "openenv/service.h"
+
+namespace assay::openenv {
+
+/// What the WebSocket protocols share: requests are answered one by one in the order they came,
+/// however they overlap; the first one takes a place among the sessions, and waits for one if it
+/// must; idle connections end.
+///
+///   open ──first message──▶ waiting for a slot ──▶ serving ──close, loss, idleness──▶ closed
+///                                │ none in time: refusal, close 1013
+///
+/// Thread-safe: messages come from the connection's thread, answers from any.
+class Connection : public IdleWatched, public std::enable_shared_from_this<Connection> {
+ public:
+  Connection(std::shared_ptr<Service> service, http::Identity who,
+             std::shared_ptr<http::WebSocketPeer> peer);
+
+  /// Serves `session` (made over HTTP) instead of a session of its own. At most once, before any
+  /// message.
+  void AttachTo(std::shared_ptr<NamedSession> session);
+
+  void OnMessage(std::string text);
+  void OnClose();
+
+  TimePoint last_active() override;
+  void ExpireIdle() override;
+
+  /// The WebSocketSession of a connection; it owns it.
+  static std::unique_ptr<http::WebSocketSession> Wrap(std::shared_ptr<Connection> connection);
+
+ protected:
+  /// Answers one message: ends with exactly one Finish(), on any thread.
+  virtual void Handle(std::string text) = 0;
+  /// The refusal when there is no room, and the notice when the connection was idle too long.
+  virtual json::value CapacityNotice() = 0;
+  virtual json::value IdleNotice() = 0;
+
+  /// Sends the reply, if there is one, and goes on with the next message.
+  void Finish(std::optional<json::value> reply);
+  /// The client asked for the end: closes the session and the WebSocket.
+  void EndByClient();
+  void CloseWith(int code, std::string reason);
+
+  [[nodiscard]] const std::shared_ptr<Service>& service() const { return service_; }
+  [[nodiscard]] const http::Identity& who() const { return who_; }
+  /// From the first Handle() on.
+  [[nodiscard]] const std::shared_ptr<Environment>& environment() const { return environment_; }
+  [[nodiscard]] std::string session_id();
+
+ private:
+  void Pump();
+  void Serve(std::string text);
+
+  const std::shared_ptr<Service> service_;
+  const http::Identity who_;
+  const std::shared_ptr<http::WebSocketPeer> peer_;
+  std::shared_ptr<Environment> environment_;  ///< set before the first Handle(), then constant
+  std::mutex mutex_;                          ///< guards what follows
+  std::deque<std::string> queue_;
+  bool busy_ = false;     ///< a message is being answered
+  bool pumping_ = false;  ///< a thread is in Pump()
+  bool closed_ = false;
+  TimePoint active_;
+  Slot slot_;
+  std::shared_ptr<NamedSession> attached_;
+  std::string session_id_;
+};
+
+}  // namespace assay::openenv

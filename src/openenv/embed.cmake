@@ -1,0 +1,11 @@
+# Writes INPUT as a C++ string constant to OUTPUT. Literals have a length limit, so it is cut up.
+file(READ ${INPUT} text)
+set(parts "")
+string(LENGTH "${text}" length)
+set(at 0)
+while(at LESS length)
+  string(SUBSTRING "${text}" ${at} 8000 part)
+  string(APPEND parts "R\"~~~(${part})~~~\"\n")
+  math(EXPR at "${at} + 8000")
+endwhile()
+file(WRITE ${OUTPUT} "#include \"openenv/page.h\"\n\nnamespace assay::openenv {\n\nconst char kPage[] =\n${parts};\n\n}  // namespace assay::openenv\n")

@@ -1,0 +1,189 @@
+#include "openenv/environment.h"
+
+#include <algorithm>
+
+#include "openenv/reset_request.h"
+
+namespace assay::openenv {
+namespace {
+
+ProtocolError Failed(std::string message) {
+  return {.code = "EXECUTION_ERROR", .message = std::move(message), .errors = {}, .extra = {}};
+}
+
+ProtocolError UnknownTicket(const std::string& ticket) {
+  const json::value input(ticket);
+  return ProtocolError::Invalid(
+      "the action is not valid",
+      {FieldError("value_error", {"ticket"},
+                  ticket.empty() ? "nothing is being judged" : "no submission has this ticket",
+                  &input)});
+}
+
+}  // namespace
+
+json::object ProtocolError::Data() const {
+  json::object data{{"message", message}, {"code", code}};
+  if (code == "VALIDATION_ERROR") data["errors"] = errors;
+  for (const auto& [key, value] : extra) data[key] = value;
+  return data;
+}
+
+ProtocolError ProtocolError::Invalid(std::string_view what, json::array errors) {
+  std::string message = fmt::format("{}: {}", what, Summary(errors));
+  return {.code = "VALIDATION_ERROR",
+          .message = std::move(message),
+          .errors = std::move(errors),
+          .extra = {}};
+}
+
+Environment::Environment(std::shared_ptr<Service> service, http::Identity who)
+    : service_(std::move(service)), who_(std::move(who)), id_(service_->NextId()) {}
+
+Environment::Answer Environment::Reset(const json::object& data) {
+  ResetRequest request = ParseReset(data, service_->settings());
+  if (!request.errors.empty())
+    return ProtocolError::Invalid("the reset is not valid", std::move(request.errors));
+  std::shared_ptr<EpisodeRun> next;
+  if (!request.resume.empty()) {
+    Result<std::shared_ptr<EpisodeRun>> resumed = service_->Resume(request.resume, who_.key_name);
+    if (!resumed.ok()) return Failed(resumed.error().message);
+    next = *std::move(resumed);
+  } else {
+    Result<Catalog::TaskPtr> task = service_->host()->catalog.Choose(request.choice);
+    if (!task.ok()) return Failed(task.error().message);
+    request.config.task_id = (*task)->id;
+    request.config.suite = SuiteOf((*task)->id);
+    next = service_->NewRun(Episode(std::move(request.config)), *task, who_.key_name);
+  }
+  next->holder = id_;
+  std::shared_ptr<EpisodeRun> before;
+  {
+    const std::lock_guard lock(mutex_);
+    before = std::exchange(run_, next);
+  }
+  if (before != nullptr && before != next && before->holder == id_) before->Abandon();
+  return request.resume.empty() ? next->Ready(request.ignored) : next->Resumed();
+}
+
+std::shared_ptr<EpisodeRun> Environment::run() {
+  const std::lock_guard lock(mutex_);
+  return run_ != nullptr && run_->holder == id_ ? run_ : nullptr;
+}
+
+void Environment::Step(Action action, Seconds limit, Reply reply) {
+  const TimePoint deadline = DeadlineIn(std::min(limit, service_->settings().reply_deadline));
+  const std::shared_ptr<EpisodeRun> current = run();
+  if (current == nullptr) {
+    const std::lock_guard lock(mutex_);
+    return reply(Failed(run_ == nullptr
+                            ? "there is no episode on this connection (a new connection has none, "
+                              "also after a reconnect): send reset first, or reset with "
+                              "resume=<episode_token> to go on with one"
+                            : "the episode was resumed on another connection; reset to begin "
+                              "another one"));
+  }
+  if (!action.task_id.empty()) {
+    const Result<Catalog::TaskPtr> named = service_->host()->catalog.Find(action.task_id);
+    if (!named.ok() || (*named)->id != current->task_id()) {
+      const json::value input(action.task_id);
+      return reply(ProtocolError::Invalid(
+          "the action is not valid",
+          {FieldError("value_error", {"task_id"},
+                      "the episode's task is " + current->task_id() + "; reset to change it",
+                      &input)}));
+    }
+  }
+  const auto answer = [reply](Envelope envelope) { reply(std::move(envelope)); };
+  const TimePoint poll_deadline = std::min(deadline, DeadlineIn(service_->settings().poll_wait));
+  switch (action.op) {
+    case Action::Op::kSubmit:
+    case Action::Op::kCheck:
+      return current->Submit(std::move(action), deadline, answer);
+    case Action::Op::kPoll:
+      if (!current->Poll(action.ticket, poll_deadline, answer)) reply(UnknownTicket(action.ticket));
+      return;
+    case Action::Op::kCancel:
+      if (!current->Cancel(action.ticket, poll_deadline, answer))
+        reply(UnknownTicket(action.ticket));
+      return;
+  }
+}
+
+void Environment::StepAlone(Action action, Seconds limit, Reply reply) {
+  const TimePoint deadline = DeadlineIn(std::min(limit, service_->settings().reply_deadline));
+  if (action.op == Action::Op::kPoll || action.op == Action::Op::kCancel)
+    return StepJob(std::move(action), deadline, reply);
+  Result<Catalog::TaskPtr> task = service_->host()->catalog.Find(action.task_id);
+  if (!task.ok()) {
+    const json::value input(action.task_id);
+    return reply(ProtocolError::Invalid(
+        "the action is not valid",
+        {FieldError("value_error", {"task_id"}, task.error().message, &input)}));
+  }
+  EpisodeConfig config = ParseReset({}, service_->settings()).config;
+  config.task_id = (*task)->id;
+  config.suite = SuiteOf((*task)->id);
+  config.max_turns = 1;
+  config.max_checks = 1;
+  auto alone = std::make_shared<EpisodeRun>(service_->host(), Episode(std::move(config)), *task, "",
+                                            who_.key_name);
+  // Nobody can take back what is in no session, so the run lives as long as its judgement.
+  alone->Submit(std::move(action), deadline, [reply](Envelope envelope) {
+    envelope.observation.erase("episode_token");
+    reply(std::move(envelope));
+  });
+}
+
+/// A ticket of a stateless submission is its job.
+void Environment::StepJob(Action action, TimePoint deadline, const Reply& reply) {
+  const std::shared_ptr<const Host>& host = service_->host();
+  const Result<Job> job = host->context.jobs->Get(action.ticket);
+  if (!job.ok() || job->request.owner != who_.key_name) return reply(UnknownTicket(action.ticket));
+  Result<Catalog::TaskPtr> task = host->catalog.Find(job->request.task_id);
+  if (!task.ok()) return reply(Failed(task.error().message));
+  EpisodeConfig config = ParseReset({}, service_->settings()).config;
+  config.task_id = (*task)->id;
+  config.suite = SuiteOf((*task)->id);
+  config.max_turns = 1;
+  config.max_checks = 1;
+  Episode episode(std::move(config));
+  episode.Begin(job->request.id, !GetBool(job->request.options, "time", true));
+  auto alone = std::make_shared<EpisodeRun>(host, std::move(episode), *task, "", who_.key_name);
+  const auto answer = [reply](Envelope envelope) { reply(std::move(envelope)); };
+  const TimePoint limit = std::min(deadline, DeadlineIn(service_->settings().poll_wait));
+  if (action.op == Action::Op::kCancel)
+    (void)alone->Cancel(action.ticket, limit, answer);
+  else
+    (void)alone->Poll(action.ticket, limit, answer);
+}
+
+json::object Environment::State() {
+  const std::shared_ptr<EpisodeRun> current = run();
+  return current == nullptr ? StateJson(nullptr) : current->State();
+}
+
+void Environment::Leave() {
+  std::shared_ptr<EpisodeRun> left;
+  {
+    const std::lock_guard lock(mutex_);
+    left = std::move(run_);
+    run_.reset();
+  }
+  uint64_t mine = id_;
+  if (left != nullptr && left->holder.compare_exchange_strong(mine, 0) && !left->Done())
+    service_->Leave(std::move(left));
+}
+
+void Environment::Close() {
+  std::shared_ptr<EpisodeRun> closed;
+  {
+    const std::lock_guard lock(mutex_);
+    closed = std::move(run_);
+    run_.reset();
+  }
+  uint64_t mine = id_;
+  if (closed != nullptr && closed->holder.compare_exchange_strong(mine, 0)) closed->Abandon();
+}
+
+}  // namespace assay::openenv

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <variant>
+
+#include "http/identity.h"
+#include "openenv/service.h"
+
+namespace assay::openenv {
+
+/// A client's mistake, as OpenEnv's protocol tells it. What a model's code does is never one.
+struct ProtocolError {
+  std::string code;     ///< "VALIDATION_ERROR", "EXECUTION_ERROR", ...
+  std::string message;  ///< all that most clients show
+  json::array errors;   ///< of VALIDATION_ERROR
+  json::object extra;   ///< further members of `data`
+
+  [[nodiscard]] json::object Data() const;  ///< the `data` of an error message
+  static ProtocolError Invalid(std::string_view what, json::array errors);
+};
+
+/// One session: the episode that is going on in it. Belongs to a connection or to a NamedSession.
+/// Thread-safe; what it is asked meanwhile is not put in order here, that is the connection's.
+class Environment : public std::enable_shared_from_this<Environment> {
+ public:
+  using Answer = std::variant<Envelope, ProtocolError>;
+  using Reply = std::function<void(Answer)>;
+
+  Environment(std::shared_ptr<Service> service, http::Identity who);
+
+  /// A new episode, or the one that `resume` names. The one before is ended.
+  [[nodiscard]] Answer Reset(const json::object& data);
+
+  /// Replies once, at the latest after `limit` (settings().reply_deadline if that is shorter).
+  void Step(Action action, Seconds limit, Reply reply);
+
+  /// Without an episode: judges `action` for its own task_id, one turn. `reply` as in Step().
+  void StepAlone(Action action, Seconds limit, Reply reply);
+
+  /// KernelState; of a fresh one before the first reset.
+  [[nodiscard]] json::object State();
+
+  /// The episode that this session holds; null when there is none or another one took it over.
+  [[nodiscard]] std::shared_ptr<EpisodeRun> run();
+
+  /// The connection is gone: the episode can be resumed for a while.
+  void Leave();
+  /// The client said that it is done: ends the episode.
+  void Close();
+
+  [[nodiscard]] const std::shared_ptr<Service>& service() const { return service_; }
+  [[nodiscard]] const http::Identity& who() const { return who_; }
+
+ private:
+  void StepJob(Action action, TimePoint deadline, const Reply& reply);
+
+  const std::shared_ptr<Service> service_;
+  const http::Identity who_;
+  const uint64_t id_;
+  std::mutex mutex_;  ///< guards run_
+  std::shared_ptr<EpisodeRun> run_;
+};
+
+}  // namespace assay::openenv

@@ -1,0 +1,310 @@
+#include "openenv/routes.h"
+
+#include <cctype>
+#include <cmath>
+
+#include "base/strings.h"
+#include "openenv/openenv.h"
+#include "openenv/reset_request.h"
+#include "openenv/schema.h"
+#include "openenv/websocket.h"
+#include "reward/reward.h"
+
+namespace assay::openenv {
+namespace {
+
+using http::Handler;
+using http::Reply;
+using http::Request;
+using http::Response;
+using http::Scope;
+
+constexpr std::string_view kSessionHeader = "X-OpenEnv-Session";
+
+json::object HealthJson(Service& service) {
+  const QueueDepth depth = service.host()->context.jobs->Depth();
+  return {{"status", "healthy"},
+          {"sessions", service.active_sessions()},
+          {"max_sessions", service.settings().max_sessions},
+          {"queued", depth.queued},
+          {"running", depth.running},
+          {"hardware", service.host()->Hardware()}};
+}
+
+/// The errors that OpenEnv's own request model would find in a reset's body.
+json::array ResetBodyErrors(const json::object& body) {
+  json::array errors;
+  if (const json::value* seed = body.if_contains("seed"); seed != nullptr && !seed->is_null()) {
+    const bool whole = seed->is_int64() || seed->is_uint64() ||
+                       (seed->is_double() && seed->get_double() == std::floor(seed->get_double()));
+    if (!whole)
+      errors.emplace_back(FieldError("int_type", {"body", "seed"}, "must be an integer", seed));
+    else if (seed->to_number<double>() < 0) {
+      json::object error = FieldError("greater_than_equal", {"body", "seed"},
+                                      "must be greater than or equal to 0", seed);
+      error["ctx"] = {{"ge", 0}};
+      errors.emplace_back(std::move(error));
+    }
+  }
+  if (const json::value* id = body.if_contains("episode_id"); id != nullptr && !id->is_null()) {
+    if (!id->is_string())
+      errors.emplace_back(
+          FieldError("string_type", {"body", "episode_id"}, "must be a string", id));
+    else if (id->get_string().size() > 255)
+      errors.emplace_back(FieldError("string_too_long", {"body", "episode_id"},
+                                     "must have at most 255 characters", id));
+  }
+  return errors;
+}
+
+/// Calls `use` with the session that the request names, made if it asks for a new one; a request
+/// that names none gets a session of its own for this one request.
+void WithSession(const std::shared_ptr<Service>& service, const Request& request,
+                 const Reply& reply,
+                 std::function<void(std::shared_ptr<Environment>, bool alone, Reply)> use) {
+  const std::optional<std::string_view> header = request.headers.Find(kSessionHeader);
+  if (!header) return use(std::make_shared<Environment>(service, request.who), true, reply);
+  const auto named = [reply](std::string id) {
+    return [reply, id = std::move(id)](Response response) {
+      response.headers.Set(kSessionHeader, id);
+      reply(std::move(response));
+    };
+  };
+  if (*header != "new") {
+    const std::shared_ptr<NamedSession> session =
+        service->FindSession(std::string(*header), request.who.key_name);
+    if (session == nullptr)
+      return reply(Detail(404, "no session has this name; send X-OpenEnv-Session: new"));
+    return use(session->environment, false, named(session->id));
+  }
+  service->Acquire([service, who = request.who, reply, named, use = std::move(use)](Slot slot) {
+    if (slot == nullptr) {
+      Response full = Detail(503, "all sessions are taken; try again later");
+      full.headers.Set("Retry-After", "10");
+      return reply(std::move(full));
+    }
+    const std::shared_ptr<NamedSession> session = service->NewSession(who, std::move(slot));
+    use(session->environment, false, named(session->id));
+  });
+}
+
+void HandleReset(const std::shared_ptr<Service>& service, const Request& request,
+                 const Reply& reply) {
+  auto body = BodyObject(request, /*optional=*/true);
+  if (auto* refusal = std::get_if<Response>(&body)) return reply(std::move(*refusal));
+  if (json::array errors = ResetBodyErrors(std::get<json::object>(body)); !errors.empty())
+    return reply(Unprocessable(std::move(errors)));
+  WithSession(service, request, reply,
+              [data = std::get<json::object>(body)](const std::shared_ptr<Environment>& environment,
+                                                    bool alone, const Reply& answer) {
+                answer(ToResponse(environment->Reset(data)));
+                if (alone) environment->Close();
+              });
+}
+
+void HandleStep(const std::shared_ptr<Service>& service, const Request& request,
+                const Reply& reply) {
+  auto body = BodyObject(request, /*optional=*/false);
+  if (auto* refusal = std::get_if<Response>(&body)) return reply(std::move(*refusal));
+  const json::object& data = std::get<json::object>(body);
+  json::array errors;
+  const json::value* action = data.if_contains("action");
+  if (action == nullptr) {
+    const json::value whole = data;
+    errors.emplace_back(FieldError("missing", {"body", "action"}, "required", &whole));
+  } else if (!action->is_object()) {
+    errors.emplace_back(FieldError("dict_type", {"body", "action"}, "must be an object", action));
+  }
+  Seconds limit = service->settings().reply_deadline;
+  if (const json::value* timeout = data.if_contains("timeout_s");
+      timeout != nullptr && !timeout->is_null()) {
+    if (!timeout->is_number() || !(timeout->to_number<double>() > 0))
+      errors.emplace_back(
+          FieldError("greater_than", {"body", "timeout_s"}, "must be a number above 0", timeout));
+    else
+      limit = Seconds(timeout->to_number<double>());
+  }
+  if (const json::value* id = data.if_contains("request_id"); id != nullptr && !id->is_null())
+    if (!id->is_string() || id->get_string().size() > 255)
+      errors.emplace_back(FieldError("string_type", {"body", "request_id"},
+                                     "must be a string of at most 255 characters", id));
+  if (!errors.empty()) return reply(Unprocessable(std::move(errors)));
+  ParsedAction parsed = ParseAction(*action);
+  if (!parsed.errors.empty()) return reply(Unprocessable(std::move(parsed.errors)));
+  WithSession(
+      service, request, reply,
+      [action = std::move(parsed.action), limit](const std::shared_ptr<Environment>& environment,
+                                                 bool alone, const Reply& answer) {
+        const auto respond = [answer, environment](const Environment::Answer& result) {
+          answer(ToResponse(result));
+        };
+        if (!alone) return environment->Step(action, limit, respond);
+        if (action.task_id.empty() && action.ticket.empty())
+          return answer(Unprocessable(
+              {FieldError("missing", {"task_id"},
+                          "a step over HTTP has no episode: name the task, or use /ws, or send the "
+                          "X-OpenEnv-Session of a reset")}));
+        environment->StepAlone(action, limit, respond);
+      });
+}
+
+std::string DocsPage(const Settings& settings) {
+  std::string rows;
+  for (const auto& [path, item] : OpenApi(settings).at("paths").as_object())
+    for (const auto& [method, operation] : item.as_object()) {
+      std::string verb(method);
+      for (char& c : verb) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+      rows += fmt::format("<tr><td>{}</td><td><code>{}</code></td><td>{}</td></tr>\n", verb,
+                          std::string_view(path), GetString(operation.as_object(), "summary"));
+    }
+  return fmt::format(
+      "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>{0} API</title>\n"
+      "<style>body{{font-family:sans-serif;margin:2em;max-width:60em}}td{{padding:.3em 1em .3em "
+      "0}}</style>\n<h1>{0}</h1>\n<p>Episodes run over the WebSocket <code>/ws</code>. The full "
+      "document is <a href=\"openapi.json\">openapi.json</a>, the schemas are <a "
+      "href=\"schema\">schema</a>.</p>\n<table>\n{1}</table>\n</html>\n",
+      settings.env_name, rows);
+}
+
+/// A handler that answers at once.
+template <typename Make>
+Handler Now(Make make) {
+  return [make](const Request& request, const Reply& reply) { reply(make(request)); };
+}
+
+}  // namespace
+
+http::Response Detail(int status, std::string_view message) {
+  return Response::Json({{"detail", message}}, status);
+}
+
+http::Response Unprocessable(json::array errors) {
+  return Response::Json({{"detail", std::move(errors)}}, 422);
+}
+
+http::Response ToResponse(const Environment::Answer& answer) {
+  if (const auto* envelope = std::get_if<Envelope>(&answer))
+    return Response::Json(ToJson(*envelope));
+  const auto& error = std::get<ProtocolError>(answer);
+  if (error.code == "VALIDATION_ERROR") return Unprocessable(error.errors);
+  return Detail(400, error.message);
+}
+
+std::variant<json::object, http::Response> BodyObject(const http::Request& request, bool optional) {
+  if (Trim(request.body).empty()) {
+    if (optional) return json::object{};
+    const json::value none = nullptr;
+    return Unprocessable({FieldError("missing", {"body"}, "a JSON object is required", &none)});
+  }
+  Result<json::value> parsed = ParseJson(request.body);
+  if (!parsed.ok()) {
+    json::object error = FieldError("json_invalid", {"body", 0}, "the body is not valid JSON");
+    error["ctx"] = {{"error", parsed.error().message}};
+    return Unprocessable({std::move(error)});
+  }
+  if (parsed->is_null() && optional) return json::object{};
+  if (!parsed->is_object())
+    return Unprocessable({FieldError("dict_type", {"body"}, "must be an object", &*parsed)});
+  return std::move(parsed->get_object());
+}
+
+json::array InBody(json::array errors) {
+  for (json::value& error : errors) {
+    json::array& location = error.as_object()["loc"].as_array();
+    location.insert(location.begin(), "body");
+  }
+  return errors;
+}
+
+json::object MetadataJson(const Service& service) {
+  const Settings& settings = service.settings();
+  json::array modes;
+  for (const RewardMode& mode : RewardModes())
+    modes.emplace_back(json::object{{"name", mode.name},
+                                    {"version", mode.version},
+                                    {"low", mode.low},
+                                    {"high", mode.high},
+                                    {"summary", mode.summary}});
+  return {
+      {"name", settings.env_name},
+      {"description",
+       "Write GPU kernels: submissions are compiled, compared with a reference on hidden inputs "
+       "and timed against it."},
+      {"readme_content",
+       settings.readme.empty() ? json::value(nullptr) : json::value(settings.readme)},
+      {"version", "0.1.0"},
+      {"author", "Assay"},
+      {"documentation_url", nullptr},
+      {"tasks", service.host()->context.tasks->tasks().size()},
+      {"reward_mode", settings.reward_mode},
+      {"reward_modes", std::move(modes)},
+      {"hardware", service.host()->Hardware()},
+      {"limits",
+       {{"max_turns", settings.max_turns},
+        {"max_turns_limit", settings.max_turns_limit},
+        {"max_code_bytes", kMaxCode},
+        {"max_sessions", settings.max_sessions},
+        {"reply_deadline_s", settings.reply_deadline.count()},
+        {"poll_wait_s", settings.poll_wait.count()},
+        {"session_idle_timeout_s", settings.idle_timeout.count()},
+        {"resume_grace_s", settings.resume_grace.count()}}}};
+}
+
+}  // namespace assay::openenv
+
+namespace assay {
+
+void AddOpenEnv(http::Router* router, OpenEnvContext context) {
+  using namespace openenv;  // NOLINT(google-build-using-namespace)
+  const std::shared_ptr<Service> service = Service::Make(std::move(context));
+
+  router->SetRefusal("/", [](const http::Request&, int status, std::string_view message) {
+    return Detail(status, status == 404   ? std::string_view("Not Found")
+                          : status == 405 ? std::string_view("Method Not Allowed")
+                                          : message);
+  });
+  router->Add("GET", "/health", http::Scope::kNone, Now([service](const http::Request&) {
+                return http::Response::Json(HealthJson(*service));
+              }));
+  router->Add("GET", "/metadata", http::Scope::kNone, Now([service](const http::Request&) {
+                return http::Response::Json(MetadataJson(*service));
+              }));
+  router->Add("GET", "/schema", http::Scope::kNone,
+              Now([](const http::Request&) { return http::Response::Json(Schemas()); }));
+  router->Add("GET", "/openapi.json", http::Scope::kNone, Now([service](const http::Request&) {
+                return http::Response::Json(OpenApi(service->settings()));
+              }));
+  for (const char* path : {"/docs", "/redoc"})
+    router->Add("GET", path, http::Scope::kNone, Now([service](const http::Request&) {
+                  return http::Response::Text(DocsPage(service->settings()), 200,
+                                              "text/html; charset=utf-8");
+                }));
+  if (!service->settings().production) {
+    router->Add("POST", "/reset", http::Scope::kSubmit,
+                [service](const http::Request& request, const http::Reply& reply) {
+                  HandleReset(service, request, reply);
+                });
+    router->Add("POST", "/step", http::Scope::kSubmit,
+                [service](const http::Request& request, const http::Reply& reply) {
+                  HandleStep(service, request, reply);
+                });
+    router->Add("GET", "/state", http::Scope::kRead,
+                [service](const http::Request& request, const http::Reply& reply) {
+                  WithSession(service, request, reply,
+                              [](const std::shared_ptr<Environment>& environment, bool,
+                                 const http::Reply& answer) {
+                                answer(http::Response::Json(environment->State()));
+                              });
+                });
+  }
+  router->AddWebSocket(
+      "/ws", http::Scope::kSubmit,
+      [service](const http::Request& request, const std::shared_ptr<http::WebSocketPeer>& peer) {
+        return NewWebSocketSession(service, request, peer);
+      });
+  AddMcpRoutes(router, service);
+  AddTaskRoutes(router, service);
+  if (service->settings().web) AddWebRoutes(router, service);
+}
+
+}  // namespace assay

@@ -1,0 +1,398 @@
+#include "openenv/run.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/hash.h"
+#include "base/log.h"
+#include "openenv/extract.h"
+
+namespace assay::openenv {
+namespace {
+
+constexpr const char* kDocuments = "openenv.episode";
+// Between two tries to get a submission into a full queue.
+constexpr Seconds kShortestRetry{0.25};
+constexpr Seconds kLongestRetry{5};
+
+Seconds Left(TimePoint deadline) { return std::max(Seconds(0), Seconds(deadline - Clock::now())); }
+
+double UnixNow() { return Seconds(std::chrono::system_clock::now().time_since_epoch()).count(); }
+
+}  // namespace
+
+/// A submission on its way into the queue.
+struct EpisodeRun::Sending {
+  JobRequest job;
+  TimePoint deadline;
+  bool defer = false;
+  Reply reply;
+  std::shared_ptr<void> retry;
+};
+
+EpisodeRun::EpisodeRun(std::shared_ptr<const Host> host, Episode episode, Catalog::TaskPtr task,
+                       std::string token, std::string owner)
+    : host_(std::move(host)),
+      task_(std::move(task)),
+      token_(std::move(token)),
+      owner_(std::move(owner)),
+      hardware_(host_->Hardware()),
+      episode_(std::move(episode)) {}
+
+Result<std::shared_ptr<EpisodeRun>> EpisodeRun::Load(std::shared_ptr<const Host> host,
+                                                     const std::string& token,
+                                                     const std::string& owner) {
+  Result<json::object> document = host->context.documents->Get(kDocuments, token);
+  if (!document.ok() || GetString(*document, "owner") != owner)
+    return Err(ErrorCode::kNotFound, "no episode has this token; reset without it");
+  ASSAY_ASSIGN_OR_RETURN(Episode episode, Episode::FromJson(GetObject(*document, "episode")));
+  ASSAY_ASSIGN_OR_RETURN(Catalog::TaskPtr task, host->catalog.Find(episode.config().task_id));
+  if (task->sha256 != GetString(*document, "task_sha256"))
+    return Err(ErrorCode::kInvalid, "task {} has changed since the episode began; reset", task->id);
+  auto run = std::make_shared<EpisodeRun>(std::move(host), std::move(episode), std::move(task),
+                                          token, owner);
+  run->last_ = GetObject(*document, "last");
+  run->best_ = GetObject(*document, "best");
+  const json::value* reward = document->if_contains("last_reward");
+  if (reward != nullptr && reward->is_number()) run->last_reward_ = reward->to_number<double>();
+  return run;
+}
+
+ObservationContext EpisodeRun::Context() {
+  return {.episode = &episode_,
+          .task = task_.get(),
+          .hardware = &hardware_,
+          // A token is a random number, which the deterministic profile must not hold.
+          .token = episode_.config().timing ? token_ : "",
+          .feedback_bytes = host_->settings.feedback_bytes};
+}
+
+Envelope EpisodeRun::Ready(const std::vector<std::string>& ignored) {
+  const std::lock_guard lock(mutex_);
+  Envelope envelope{.observation = ReadyObservation(Context()), .reward = {}, .done = false};
+  if (!ignored.empty())
+    envelope.observation["metadata"] = {{"ignored_reset_members", json::value_from(ignored)}};
+  Persist();
+  return envelope;
+}
+
+Envelope EpisodeRun::Resumed() {
+  const std::lock_guard lock(mutex_);
+  abandoned_ = false;
+  // What never reached the queue before the server ended was never accepted.
+  bool changed = false;
+  for (const Ticket& ticket : std::vector<Ticket>(episode_.tickets())) {
+    if (ticket.settled) continue;
+    const Result<Job> job = host_->context.jobs->Get(ticket.id);
+    if (job.ok() || job.error().code != ErrorCode::kNotFound) continue;
+    episode_.Settle(ticket.id, Outcome{.kind = Outcome::Kind::kNever});
+    changed = true;
+  }
+  if (changed) Persist();
+  const ObservationContext context = Context();
+  json::object observation = ReadyObservation(context);
+  std::optional<double> reward;
+  if (const Ticket* open = episode_.Open(); open != nullptr) {
+    for (auto& [key, value] : QueuedObservation(context, *open, "Still being judged."))
+      observation[key] = value;
+  } else if (!last_.empty()) {
+    for (const auto& [key, value] : last_) observation[key] = value;
+    reward = last_reward_;
+  }
+  return {.observation = std::move(observation), .reward = reward, .done = episode_.done()};
+}
+
+void EpisodeRun::Submit(Action action, TimePoint deadline, Reply reply) {
+  const bool check = action.op == Action::Op::kCheck;
+  std::unique_lock lock(mutex_);
+  const Episode::Admission admission = episode_.Admit(check);
+  if (admission == Episode::Admission::kOver) {
+    Envelope over{.observation = OverObservation(Context(), last_), .reward = 0, .done = true};
+    lock.unlock();
+    return reply(std::move(over));
+  }
+  ++episode_.step_count;
+  if (admission == Episode::Admission::kWait) {
+    Envelope queued{.observation = QueuedObservation(Context(), *episode_.Open(),
+                                                     "All turns are taken and one submission is "
+                                                     "still being judged; this one was not taken."),
+                    .reward = 0,
+                    .done = false};
+    Persist();
+    lock.unlock();
+    return reply(std::move(queued));
+  }
+
+  auto sending = std::make_shared<Sending>();
+  JobRequest& job = sending->job;
+  job.id = NewId("sub_");
+  Extracted extracted;
+  if (action.code.size() > kMaxCode) {
+    extracted.problem =
+        fmt::format("the code has {} bytes; at most {} are taken", action.code.size(), kMaxCode);
+  } else {
+    extracted = ExtractCode(action.code);
+    if (extracted.problem.empty() &&
+        extracted.code.find_first_not_of(" \t\r\n") == std::string::npos)
+      extracted.problem = "the code is empty; send a whole Python module that defines ModelNew";
+  }
+  job.owner = owner_;
+  job.task_id = task_->id;
+  job.submission_entry = action.entry_point;
+  job.source = std::move(extracted.code);
+  job.options["time"] = !check && episode_.config().timing;
+  sending->deadline = deadline;
+  sending->defer = action.defer;
+  sending->reply = std::move(reply);
+  episode_.Begin(job.id, check, std::move(action.metadata));
+  // The ticket is on disk before the job: after a crash between the two the turn is given back.
+  Persist();
+  if (!extracted.problem.empty()) {
+    Envelope refused = Judge(job.id, RefusedVerdict("no_code", extracted.problem), nullptr);
+    lock.unlock();
+    return sending->reply(std::move(refused));
+  }
+  lock.unlock();
+  Send(sending);
+}
+
+void EpisodeRun::Send(const std::shared_ptr<Sending>& sending) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (abandoned_) {
+      // The client went while it waited for room in the queue.
+      episode_.Settle(sending->job.id, Outcome{.kind = Outcome::Kind::kNever});
+      Persist();
+      return;
+    }
+  }
+  const Result<Job> job = host_->context.jobs->Submit(sending->job);
+  if (job.ok()) {
+    if (!sending->defer) return Await(sending->job.id, sending->deadline, sending->reply);
+    std::unique_lock lock(mutex_);
+    const Ticket* ticket = episode_.Find(sending->job.id);
+    Envelope queued{
+        .observation = QueuedObservation(Context(), *ticket, "Taken; it is judged later."),
+        .reward = 0,
+        .done = false};
+    lock.unlock();
+    return sending->reply(std::move(queued));
+  }
+  const Error& error = job.error();
+  if (error.code == ErrorCode::kUnavailable) {
+    const Seconds wait =
+        std::clamp(Seconds(host_->context.jobs->retry_after_s()), kShortestRetry, kLongestRetry);
+    if (Clock::now() + std::chrono::duration_cast<Duration>(wait) < sending->deadline) {
+      sending->retry = host_->context.timers->After(wait, [self = shared_from_this(), sending] {
+        const std::shared_ptr<void> handle = std::move(sending->retry);
+        self->Send(sending);
+      });
+      return;
+    }
+  }
+  std::unique_lock lock(mutex_);
+  Envelope answer;
+  if (error.code == ErrorCode::kInvalid) {
+    answer = Judge(sending->job.id, RefusedVerdict("refused", error.message), nullptr);
+  } else if (error.code == ErrorCode::kUnavailable) {
+    answer = Infra(sending->job.id, Outcome::Kind::kNever, "queue_full", error.message);
+  } else {
+    LogWarn("openenv: submission {} was not taken: {}", sending->job.id, error.message);
+    answer = Infra(sending->job.id, Outcome::Kind::kInfra, "not_accepted", error.message);
+  }
+  lock.unlock();
+  sending->reply(std::move(answer));
+}
+
+void EpisodeRun::Await(const std::string& ticket, TimePoint deadline, Reply reply) {
+  auto wait = std::make_shared<Wait>();
+  wait->ticket = ticket;
+  wait->reply = std::move(reply);
+  {
+    const std::lock_guard lock(mutex_);
+    waits_.push_back(wait);
+  }
+  const std::weak_ptr<Wait> weak = wait;
+  Result<std::shared_ptr<void>> job = host_->context.jobs->WhenDone(
+      ticket, [self = shared_from_this(), weak](const Job& done) { self->OnJob(weak, done); });
+  if (!job.ok()) {
+    if (!Take(wait)) return;
+    std::unique_lock lock(mutex_);
+    Envelope answer = Infra(ticket, Outcome::Kind::kInfra, "lost", job.error().message);
+    lock.unlock();
+    return wait->reply(std::move(answer));
+  }
+  std::shared_ptr<void> timer = host_->context.timers->After(
+      Left(deadline), [self = shared_from_this(), weak] { self->OnDeadline(weak); });
+  // It may be answered already; then the handles go here, after the lock.
+  const std::lock_guard lock(mutex_);
+  if (std::find(waits_.begin(), waits_.end(), wait) == waits_.end()) return;
+  wait->job = *std::move(job);
+  wait->timer = std::move(timer);
+}
+
+/// Whoever takes a wait answers it.
+bool EpisodeRun::Take(const std::shared_ptr<Wait>& wait) {
+  const std::lock_guard lock(mutex_);
+  return std::erase(waits_, wait) > 0;
+}
+
+void EpisodeRun::OnJob(const std::weak_ptr<Wait>& weak, const Job& job) {
+  const std::shared_ptr<Wait> wait = weak.lock();
+  if (wait == nullptr || !Take(wait)) return;
+  std::unique_lock lock(mutex_);
+  Envelope answer = Judge(wait->ticket, job.verdict, &job);
+  const bool done = episode_.done();
+  lock.unlock();
+  if (done) CancelOpen();
+  wait->reply(std::move(answer));
+}
+
+void EpisodeRun::OnDeadline(const std::weak_ptr<Wait>& weak) {
+  const std::shared_ptr<Wait> wait = weak.lock();
+  if (wait == nullptr || !Take(wait)) return;
+  std::unique_lock lock(mutex_);
+  const Ticket* ticket = episode_.Find(wait->ticket);
+  Envelope queued{.observation = QueuedObservation(Context(), *ticket, "Still being judged."),
+                  .reward = 0,
+                  .done = episode_.done()};
+  lock.unlock();
+  wait->reply(std::move(queued));
+}
+
+/// Settles a ticket by its verdict and makes the reply. The lock is held.
+Envelope EpisodeRun::Judge(const std::string& id, const json::object& verdict, const Job* job) {
+  const Scored scored = Score(episode_.config(), verdict, episode_.Find(id)->check);
+  const Episode::Settlement settlement = episode_.Settle(id, scored.outcome);
+  const Ticket& ticket = *episode_.Find(id);
+  Envelope envelope{.observation = JudgedObservation(Context(), ticket, verdict, scored, job),
+                    .reward = settlement.reward,
+                    .done = episode_.done()};
+  if (settlement.first) {
+    if (episode_.best_ticket() == id) best_ = envelope.observation;
+    Remember(envelope);
+  } else {
+    envelope.observation["flags"].as_array().emplace_back("already_reported");
+  }
+  return envelope;
+}
+
+/// As Judge, where there is no verdict. The lock is held.
+Envelope EpisodeRun::Infra(const std::string& id, Outcome::Kind kind, std::string_view name,
+                           std::string_view message) {
+  episode_.Settle(id, Outcome{.kind = kind, .status = "infra_error"});
+  Envelope envelope{.observation = InfraObservation(Context(), name, message),
+                    .reward = 0,
+                    .done = episode_.done()};
+  Remember(envelope);
+  return envelope;
+}
+
+bool EpisodeRun::Poll(const std::string& given, TimePoint deadline, Reply reply) {
+  std::unique_lock lock(mutex_);
+  const Ticket* ticket = given.empty() ? episode_.Open() : episode_.Find(given);
+  if (ticket == nullptr && given.empty() && episode_.done()) {
+    Envelope over{.observation = OverObservation(Context(), last_), .reward = 0, .done = true};
+    lock.unlock();
+    reply(std::move(over));
+    return true;
+  }
+  if (ticket == nullptr) return false;
+  const std::string id = ticket->id;
+  const bool settled = ticket->settled;
+  if (!episode_.done()) {
+    ++episode_.step_count;
+    Persist();
+  }
+  lock.unlock();
+  if (!settled || host_->context.jobs->Get(id).ok()) {
+    Await(id, deadline, std::move(reply));
+    return true;
+  }
+  // Settled without a job: it was refused or never taken. The last reply said so.
+  lock.lock();
+  Envelope again{
+      .observation = last_.empty() ? QueuedObservation(Context(), *episode_.Find(id), "") : last_,
+      .reward = 0,
+      .done = episode_.done()};
+  lock.unlock();
+  reply(std::move(again));
+  return true;
+}
+
+bool EpisodeRun::Cancel(const std::string& given, TimePoint deadline, Reply reply) {
+  std::string id = given;
+  {
+    const std::lock_guard lock(mutex_);
+    if (id.empty() && episode_.Open() != nullptr) id = episode_.Open()->id;
+    if (episode_.Find(id) == nullptr) return false;
+  }
+  if (const Status status = host_->context.jobs->Cancel(id); !status.ok())
+    LogDebug("openenv: cancel {}: {}", id, status.error().message);
+  return Poll(id, deadline, std::move(reply));
+}
+
+void EpisodeRun::CancelOpen() {
+  std::vector<std::string> open;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const Ticket& ticket : episode_.tickets())
+      if (!ticket.settled) open.push_back(ticket.id);
+  }
+  for (const std::string& id : open) (void)host_->context.jobs->Cancel(id).ok();
+}
+
+void EpisodeRun::Abandon() {
+  std::vector<std::shared_ptr<Wait>> waits;
+  {
+    const std::lock_guard lock(mutex_);
+    abandoned_ = true;
+    waits.swap(waits_);
+  }
+  CancelOpen();
+}
+
+json::object EpisodeRun::State() {
+  const std::lock_guard lock(mutex_);
+  return StateJson(&episode_);
+}
+
+bool EpisodeRun::Done() {
+  const std::lock_guard lock(mutex_);
+  return episode_.done();
+}
+
+bool EpisodeRun::Judging() {
+  const std::lock_guard lock(mutex_);
+  return episode_.Open() != nullptr;
+}
+
+json::object EpisodeRun::Best() {
+  const std::lock_guard lock(mutex_);
+  return best_;
+}
+
+void EpisodeRun::Remember(const Envelope& envelope) {
+  last_ = envelope.observation;
+  last_reward_ = envelope.reward;
+  Persist();
+}
+
+/// The lock is held. An episode without a token is that of one stateless request.
+void EpisodeRun::Persist() {
+  if (token_.empty()) return;
+  const json::object document{
+      {"owner", owner_},
+      {"task_sha256", task_->sha256},
+      {"updated_at", UnixNow()},
+      {"episode", episode_.ToJson()},
+      {"last", last_},
+      {"last_reward", last_reward_ ? json::value(*last_reward_) : json::value(nullptr)},
+      {"best", best_}};
+  if (const Status status = host_->context.documents->Put(kDocuments, token_, document);
+      !status.ok())
+    LogWarn("openenv: episode {} was not written: {}", episode_.config().episode_id,
+            status.error().message);
+}
+
+}  // namespace assay::openenv

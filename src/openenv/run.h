@@ -1,0 +1,120 @@
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "broker/jobs.h"
+#include "openenv/action.h"
+#include "openenv/catalog.h"
+#include "openenv/episode.h"
+#include "openenv/observation.h"
+#include "openenv/openenv.h"
+
+namespace assay::openenv {
+
+/// What every part of the environment server shares. Read by all threads, changed by none.
+struct Host {
+  explicit Host(OpenEnvContext given)
+      : context(std::move(given)), catalog(context.tasks), settings(context.settings) {}
+
+  [[nodiscard]] json::object Hardware() const {
+    return context.hardware ? context.hardware() : json::object{};
+  }
+
+  const OpenEnvContext context;
+  const Catalog catalog;
+  const Settings& settings;
+};
+
+/// A live episode: the bookkeeping (Episode), its jobs, the requests that wait for them, and its
+/// document, which is written before every reply. It belongs to a connection, not to its thread,
+/// and outlives both: see Service for resuming.
+///
+/// Thread-safe. Replies come on any thread, at the latest at the deadline, never under a lock.
+class EpisodeRun : public std::enable_shared_from_this<EpisodeRun> {
+ public:
+  using Reply = std::function<void(Envelope)>;
+
+  EpisodeRun(std::shared_ptr<const Host> host, Episode episode, Catalog::TaskPtr task,
+             std::string token, std::string owner);
+
+  /// Reads an episode's document. kNotFound: there is none, or it is another owner's; kInvalid: its
+  /// task is not what it was.
+  static Result<std::shared_ptr<EpisodeRun>> Load(std::shared_ptr<const Host> host,
+                                                  const std::string& token,
+                                                  const std::string& owner);
+
+  /// The reply to the reset that made it. `ignored`: members of the reset that meant nothing.
+  Envelope Ready(const std::vector<std::string>& ignored);
+
+  /// The reply to a reset that resumes: where the episode stands, with the last reward, all about
+  /// the task, and the ticket to poll if something is being judged.
+  Envelope Resumed();
+
+  /// Judges code, or answers with a ticket when `deadline` passes first (or at once, if deferred).
+  void Submit(Action action, TimePoint deadline, Reply reply);
+
+  /// Waits for a ticket (empty: the oldest open one) until `deadline`. The first to see a verdict
+  /// is paid; later polls get it with a reward of 0. False, and no reply: there is no such ticket.
+  bool Poll(const std::string& ticket, TimePoint deadline, Reply reply);
+
+  /// As Poll, after asking for the judgement's end.
+  bool Cancel(const std::string& ticket, TimePoint deadline, Reply reply);
+
+  /// Ends what is being judged: nobody will ask for it.
+  void Abandon();
+
+  json::object State();
+  [[nodiscard]] bool Done();
+  [[nodiscard]] bool Judging();
+  /// The submission that earned most, for get_best: its observation, or an empty object.
+  json::object Best();
+
+  [[nodiscard]] const std::string& token() const { return token_; }
+  [[nodiscard]] const std::string& owner() const { return owner_; }
+  [[nodiscard]] const std::string& task_id() const { return task_->id; }
+
+  /// The connection that may step; another one takes it over by resuming. 0: none.
+  std::atomic<uint64_t> holder{0};
+
+ private:
+  struct Wait {
+    std::string ticket;
+    Reply reply;
+    std::shared_ptr<void> job;    ///< handle of WhenDone
+    std::shared_ptr<void> timer;  ///< the deadline
+  };
+  struct Sending;
+
+  [[nodiscard]] ObservationContext Context();
+  void Send(const std::shared_ptr<Sending>& sending);
+  void Await(const std::string& ticket, TimePoint deadline, Reply reply);
+  void OnJob(const std::weak_ptr<Wait>& weak, const Job& job);
+  void OnDeadline(const std::weak_ptr<Wait>& weak);
+  [[nodiscard]] bool Take(const std::shared_ptr<Wait>& wait);
+  Envelope Judge(const std::string& ticket, const json::object& verdict, const Job* job);
+  Envelope Infra(const std::string& ticket, Outcome::Kind kind, std::string_view name,
+                 std::string_view message);
+  void CancelOpen();
+  void Remember(const Envelope& envelope);
+  void Persist();
+
+  const std::shared_ptr<const Host> host_;
+  const Catalog::TaskPtr task_;
+  const std::string token_;
+  const std::string owner_;
+  const json::object hardware_;
+  std::mutex mutex_;  ///< guards what follows
+  Episode episode_;
+  json::object last_;  ///< observation of the last verdict
+  std::optional<double> last_reward_;
+  json::object best_;
+  std::vector<std::shared_ptr<Wait>> waits_;
+  bool abandoned_ = false;
+};
+
+}  // namespace assay::openenv

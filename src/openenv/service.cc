@@ -1,0 +1,237 @@
+#include "openenv/service.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/hash.h"
+#include "openenv/environment.h"
+
+namespace assay::openenv {
+namespace {
+
+constexpr Seconds kSweepInterval{5};
+
+}  // namespace
+
+/// Frees a session's place when the last copy of its slot goes.
+struct Service::Place {
+  explicit Place(std::weak_ptr<Service> of) : service(std::move(of)) {}
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
+  ~Place() {
+    if (const std::shared_ptr<Service> self = service.lock()) self->Release();
+  }
+  std::weak_ptr<Service> service;
+};
+
+Service::Service(OpenEnvContext context)
+    : host_(std::make_shared<const Host>(std::move(context))) {}
+
+Service::~Service() = default;
+
+std::shared_ptr<Service> Service::Make(OpenEnvContext context) {
+  std::shared_ptr<Service> service(new Service(std::move(context)));
+  service->ArmSweep();
+  return service;
+}
+
+void Service::ArmSweep() {
+  std::shared_ptr<void> timer =
+      host_->context.timers->After(kSweepInterval, [weak = weak_from_this()] {
+        const std::shared_ptr<Service> self = weak.lock();
+        if (self == nullptr) return;
+        self->Sweep();
+        self->ArmSweep();
+      });
+  const std::lock_guard lock(mutex_);
+  sweep_.swap(timer);
+}
+
+Slot Service::MakeSlot() { return std::make_shared<Place>(weak_from_this()); }
+
+void Service::Acquire(std::function<void(Slot)> granted) {
+  auto waiter = std::make_shared<Waiter>();
+  {
+    const std::lock_guard lock(mutex_);
+    if (active_ < settings().max_sessions) {
+      ++active_;
+    } else {
+      waiter->granted = std::move(granted);
+      waiters_.push_back(waiter);
+    }
+  }
+  if (waiter->granted == nullptr) return granted(MakeSlot());
+  std::shared_ptr<void> timer = host_->context.timers->After(
+      settings().capacity_wait, [weak = weak_from_this(), held = std::weak_ptr(waiter)] {
+        const std::shared_ptr<Service> self = weak.lock();
+        const std::shared_ptr<Waiter> late = held.lock();
+        if (self == nullptr || late == nullptr) return;
+        {
+          const std::lock_guard lock(self->mutex_);
+          const auto found = std::find(self->waiters_.begin(), self->waiters_.end(), late);
+          if (found == self->waiters_.end()) return;
+          self->waiters_.erase(found);
+        }
+        late->granted(nullptr);
+      });
+  const std::lock_guard lock(mutex_);
+  if (std::find(waiters_.begin(), waiters_.end(), waiter) != waiters_.end())
+    waiter->timer = std::move(timer);
+}
+
+void Service::Release() {
+  std::shared_ptr<Waiter> next;
+  {
+    const std::lock_guard lock(mutex_);
+    if (waiters_.empty()) {
+      --active_;
+      return;
+    }
+    next = waiters_.front();
+    waiters_.pop_front();
+  }
+  // The slot passes on: the count stays.
+  next->granted(MakeSlot());
+}
+
+size_t Service::active_sessions() {
+  const std::lock_guard lock(mutex_);
+  return active_;
+}
+
+uint64_t Service::NextId() {
+  const std::lock_guard lock(mutex_);
+  return ++next_id_;
+}
+
+std::shared_ptr<EpisodeRun> Service::NewRun(Episode episode, Catalog::TaskPtr task,
+                                            std::string owner) {
+  auto run = std::make_shared<EpisodeRun>(host_, std::move(episode), std::move(task), NewId("ept_"),
+                                          std::move(owner));
+  const std::lock_guard lock(mutex_);
+  runs_[run->token()] = run;
+  return run;
+}
+
+Result<std::shared_ptr<EpisodeRun>> Service::Resume(const std::string& token,
+                                                    const std::string& owner) {
+  {
+    const std::lock_guard lock(mutex_);
+    left_.erase(token);
+    const auto found = runs_.find(token);
+    std::shared_ptr<EpisodeRun> run = found == runs_.end() ? nullptr : found->second.lock();
+    if (run != nullptr && run->owner() == owner) return run;
+  }
+  ASSAY_ASSIGN_OR_RETURN(std::shared_ptr<EpisodeRun> run, EpisodeRun::Load(host_, token, owner));
+  const std::lock_guard lock(mutex_);
+  std::weak_ptr<EpisodeRun>& known = runs_[token];
+  // Two may resume at once; both must get the same one.
+  if (std::shared_ptr<EpisodeRun> other = known.lock()) return other;
+  known = run;
+  return run;
+}
+
+void Service::Leave(std::shared_ptr<EpisodeRun> run) {
+  const TimePoint until = DeadlineIn(settings().resume_grace);
+  const std::lock_guard lock(mutex_);
+  const std::string token = run->token();
+  left_[token] = Left{std::move(run), until};
+}
+
+std::shared_ptr<NamedSession> Service::NewSession(const http::Identity& who, Slot slot) {
+  auto session = std::make_shared<NamedSession>();
+  session->id = NewId("ses_");
+  session->owner = who.key_name;
+  session->environment = std::make_shared<Environment>(shared_from_this(), who);
+  session->slot = std::move(slot);
+  session->last_used = Clock::now();
+  const std::lock_guard lock(mutex_);
+  sessions_[session->id] = session;
+  return session;
+}
+
+std::shared_ptr<NamedSession> Service::FindSession(const std::string& id,
+                                                   const std::string& owner) {
+  const std::lock_guard lock(mutex_);
+  const auto found = sessions_.find(id);
+  if (found == sessions_.end() || found->second->owner != owner) return nullptr;
+  found->second->last_used = Clock::now();
+  return found->second;
+}
+
+Service::Attach Service::AttachSession(const std::string& id, const std::string& owner,
+                                       std::shared_ptr<NamedSession>* out) {
+  const std::lock_guard lock(mutex_);
+  const auto found = sessions_.find(id);
+  if (found == sessions_.end() || found->second->owner != owner) return Attach::kUnknown;
+  if (found->second->attached) return Attach::kTaken;
+  found->second->attached = true;
+  *out = found->second;
+  return Attach::kOk;
+}
+
+void Service::DetachSession(const std::shared_ptr<NamedSession>& session) {
+  bool close = false;
+  {
+    const std::lock_guard lock(mutex_);
+    session->attached = false;
+    session->last_used = Clock::now();
+    close = session->closing;
+  }
+  if (close) CloseSession(session->id, session->owner);
+}
+
+Service::CloseResult Service::CloseSession(const std::string& id, const std::string& owner) {
+  std::shared_ptr<NamedSession> session;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = sessions_.find(id);
+    if (found == sessions_.end() || found->second->owner != owner) return CloseResult::kUnknown;
+    if (found->second->attached) {
+      found->second->closing = true;
+      return CloseResult::kClosing;
+    }
+    session = std::move(found->second);
+    sessions_.erase(found);
+  }
+  session->environment->Close();
+  return CloseResult::kClosed;
+}
+
+void Service::Watch(const std::shared_ptr<IdleWatched>& connection) {
+  const std::lock_guard lock(mutex_);
+  watched_[connection.get()] = connection;
+}
+
+void Service::Sweep() {
+  const TimePoint now = Clock::now();
+  const bool expires = settings().idle_timeout.count() > 0;
+  const auto idle = [&](TimePoint used) {
+    return expires && now - used >= std::chrono::duration_cast<Duration>(settings().idle_timeout);
+  };
+  std::vector<std::shared_ptr<IdleWatched>> connections;
+  std::vector<std::shared_ptr<NamedSession>> sessions;
+  std::vector<std::shared_ptr<EpisodeRun>> lost;
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(watched_, [](const auto& entry) { return entry.second.expired(); });
+    std::erase_if(runs_, [](const auto& entry) { return entry.second.expired(); });
+    for (const auto& [key, weak] : watched_)
+      if (std::shared_ptr<IdleWatched> connection = weak.lock()) connections.push_back(connection);
+    for (const auto& [id, session] : sessions_)
+      if (!session->attached && idle(session->last_used)) sessions.push_back(session);
+    std::erase_if(left_, [&](auto& entry) {
+      if (entry.second.until > now) return false;
+      lost.push_back(std::move(entry.second.run));
+      return true;
+    });
+  }
+  for (const std::shared_ptr<IdleWatched>& connection : connections)
+    if (idle(connection->last_active())) connection->ExpireIdle();
+  for (const std::shared_ptr<NamedSession>& session : sessions)
+    CloseSession(session->id, session->owner);
+  for (const std::shared_ptr<EpisodeRun>& run : lost)
+    if (run->holder == 0) run->Abandon();
+}
+
+}  // namespace assay::openenv

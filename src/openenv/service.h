@@ -1,0 +1,108 @@
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include "http/message.h"
+#include "openenv/run.h"
+
+namespace assay::openenv {
+
+class Environment;
+
+/// A connection that may be idle for too long.
+class IdleWatched {
+ public:
+  virtual ~IdleWatched() = default;
+  [[nodiscard]] virtual TimePoint last_active() = 0;
+  virtual void ExpireIdle() = 0;
+};
+
+/// What a client holds that counts as a session; released when the last copy goes.
+using Slot = std::shared_ptr<void>;
+
+/// A session that has a name instead of a connection: made by MCP's initialize, by
+/// openenv/session/create, or for an HTTP client that sends X-OpenEnv-Session.
+struct NamedSession {
+  std::string id;
+  std::string owner;
+  std::shared_ptr<Environment> environment;
+  Slot slot;
+  TimePoint last_used;
+  bool attached = false;  ///< to a WebSocket; then its end waits for the detaching
+  bool closing = false;
+};
+
+/// Sessions, episodes that can be resumed, and their ends. One per server, thread-safe.
+///
+///   capacity   Acquire() gives a slot at once, or holds the request until one is free, or says no
+///   idleness   a sweep closes connections, named sessions and lost episodes that nobody uses
+///   resuming   an episode's token finds it while it lives (also on a connection that is only
+///              half gone), else its document
+class Service : public std::enable_shared_from_this<Service> {
+ public:
+  static std::shared_ptr<Service> Make(OpenEnvContext context);
+  ~Service();
+
+  [[nodiscard]] const std::shared_ptr<const Host>& host() const { return host_; }
+  [[nodiscard]] const Settings& settings() const { return host_->settings; }
+
+  /// Calls `granted` once: with a slot, or with null after settings().capacity_wait.
+  void Acquire(std::function<void(Slot)> granted);
+  [[nodiscard]] size_t active_sessions();
+
+  /// A new episode that can be resumed by its token.
+  std::shared_ptr<EpisodeRun> NewRun(Episode episode, Catalog::TaskPtr task, std::string owner);
+  /// The live one or the stored one; it is the caller's to claim (EpisodeRun::holder).
+  Result<std::shared_ptr<EpisodeRun>> Resume(const std::string& token, const std::string& owner);
+  /// The connection of a run is gone: keep it for settings().resume_grace, then end it.
+  void Leave(std::shared_ptr<EpisodeRun> run);
+
+  std::shared_ptr<NamedSession> NewSession(const http::Identity& who, Slot slot);
+  /// nullptr: there is none of that name and owner. Counts as use.
+  std::shared_ptr<NamedSession> FindSession(const std::string& id, const std::string& owner);
+  enum class Attach { kOk, kUnknown, kTaken };
+  Attach AttachSession(const std::string& id, const std::string& owner,
+                       std::shared_ptr<NamedSession>* out);
+  void DetachSession(const std::shared_ptr<NamedSession>& session);
+  enum class CloseResult { kClosed, kClosing, kUnknown };
+  CloseResult CloseSession(const std::string& id, const std::string& owner);
+
+  void Watch(const std::shared_ptr<IdleWatched>& connection);
+
+  [[nodiscard]] uint64_t NextId();
+  /// What the sweep does every few seconds; public for tests.
+  void Sweep();
+
+ private:
+  explicit Service(OpenEnvContext context);
+  struct Waiter {
+    std::function<void(Slot)> granted;
+    std::shared_ptr<void> timer;
+  };
+  struct Left {
+    std::shared_ptr<EpisodeRun> run;
+    TimePoint until;
+  };
+  struct Place;
+  [[nodiscard]] Slot MakeSlot();
+  void Release();
+  void ArmSweep();
+
+  const std::shared_ptr<const Host> host_;
+  std::mutex mutex_;  ///< guards what follows
+  size_t active_ = 0;
+  std::deque<std::shared_ptr<Waiter>> waiters_;
+  std::unordered_map<std::string, std::weak_ptr<EpisodeRun>> runs_;  ///< by token
+  std::unordered_map<std::string, Left> left_;
+  std::unordered_map<std::string, std::shared_ptr<NamedSession>> sessions_;
+  std::unordered_map<IdleWatched*, std::weak_ptr<IdleWatched>> watched_;
+  uint64_t next_id_ = 0;
+  std::shared_ptr<void> sweep_;
+};
+
+}  // namespace assay::openenv

@@ -1,0 +1,32 @@
+"""Says that its results begin in the middle of an element.
+
+Task: assay/relu
+Trick: the judge follows offsets that the submission writes
+Source: own invention, against the places of results
+Device: any
+Expect: correct|incorrect|rejected_cheat
+Twin: twin_relu
+"""
+
+import ctypes
+import sys
+
+import torch
+
+native = sys.modules["assay.runtime.native"]
+honest_done = native.Control.done
+BASE = next(int(line.split("-")[0], 16) for line in open("/proc/self/maps") if "assay-control" in line)
+
+
+def forged_done(self, *arguments):
+    for i in range(128):
+        ctypes.c_uint64.from_address(BASE + 144 + 8 * i).value = (1 << 63) + 3 if i % 2 else 3
+    return honest_done(self, *arguments)
+
+
+native.Control.done = forged_done
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return torch.relu(x)
