@@ -10,7 +10,8 @@
 namespace assay::openenv {
 namespace {
 
-constexpr const char* kDocuments = "openenv.episode";
+// A refused submission has no job: so many numbers without one may lie between two that have.
+constexpr size_t kLargestGap = 8;
 // Between two tries to get a submission into a full queue.
 constexpr Seconds kShortestRetry{0.25};
 constexpr Seconds kLongestRetry{5};
@@ -42,7 +43,7 @@ EpisodeRun::EpisodeRun(std::shared_ptr<const Host> host, Episode episode, Catalo
 Result<std::shared_ptr<EpisodeRun>> EpisodeRun::Load(std::shared_ptr<const Host> host,
                                                      const std::string& token,
                                                      const std::string& owner) {
-  Result<json::object> document = host->context.documents->Get(kDocuments, token);
+  Result<json::object> document = host->context.documents->Get(EpisodeWriter::kKind, token);
   if (!document.ok() || GetString(*document, "owner") != owner)
     return Err(ErrorCode::kNotFound, "no episode has this token; reset without it");
   ASSAY_ASSIGN_OR_RETURN(Episode episode, Episode::FromJson(GetObject(*document, "episode")));
@@ -55,7 +56,28 @@ Result<std::shared_ptr<EpisodeRun>> EpisodeRun::Load(std::shared_ptr<const Host>
   run->best_ = GetObject(*document, "best");
   const json::value* reward = document->if_contains("last_reward");
   if (reward != nullptr && reward->is_number()) run->last_reward_ = reward->to_number<double>();
+  run->FindJobs();
   return run;
+}
+
+std::string EpisodeRun::JobId(size_t number) const {
+  if (token_.empty()) return NewId("sub_");
+  return "sub_" + Sha256Hex(fmt::format("{}/{}", token_, number)).substr(0, 20);
+}
+
+/// Takes over jobs that were accepted after the document was written.
+void EpisodeRun::FindJobs() {
+  for (size_t number = episode_.tickets().size(), gap = 0; gap < kLargestGap; ++number, ++gap) {
+    const Result<Job> job = host_->context.jobs->Get(JobId(number));
+    if (!job.ok()) continue;
+    const bool check = episode_.config().timing && !GetBool(job->request.options, "time", true);
+    const Episode::Admission admission = episode_.Admit(check);
+    if (admission != Episode::Admission::kTurn && admission != Episode::Admission::kFreeCheck)
+      return;
+    episode_.Begin(job->request.id, check);
+    ++episode_.step_count;
+    gap = 0;
+  }
 }
 
 ObservationContext EpisodeRun::Context() {
@@ -72,23 +94,33 @@ Envelope EpisodeRun::Ready(const std::vector<std::string>& ignored) {
   Envelope envelope{.observation = ReadyObservation(Context()), .reward = {}, .done = false};
   if (!ignored.empty())
     envelope.observation["metadata"] = {{"ignored_reset_members", json::value_from(ignored)}};
-  Persist();
+  // The client gets a token to come back with, so this one write is waited for.
+  if (!token_.empty()) {
+    const Status status = host_->context.documents->Put(EpisodeWriter::kKind, token_, Document());
+    if (!status.ok()) LogWarn("openenv: an episode was not written: {}", status.error().message);
+  }
   return envelope;
+}
+
+/// Settles what was judged while nobody was there; what never reached the queue was never
+/// accepted. The lock is held.
+void EpisodeRun::CatchUp() {
+  for (const Ticket& ticket : std::vector<Ticket>(episode_.tickets())) {
+    if (ticket.settled) continue;
+    const Result<Job> job = host_->context.jobs->Get(ticket.id);
+    if (job.ok() && job->state == JobState::kDone) {
+      (void)Judge(ticket.id, job->verdict, &*job);
+    } else if (!job.ok() && job.error().code == ErrorCode::kNotFound) {
+      episode_.Settle(ticket.id, Outcome{.kind = Outcome::Kind::kNever});
+      Persist();
+    }
+  }
 }
 
 Envelope EpisodeRun::Resumed() {
   const std::lock_guard lock(mutex_);
   abandoned_ = false;
-  // What never reached the queue before the server ended was never accepted.
-  bool changed = false;
-  for (const Ticket& ticket : std::vector<Ticket>(episode_.tickets())) {
-    if (ticket.settled) continue;
-    const Result<Job> job = host_->context.jobs->Get(ticket.id);
-    if (job.ok() || job.error().code != ErrorCode::kNotFound) continue;
-    episode_.Settle(ticket.id, Outcome{.kind = Outcome::Kind::kNever});
-    changed = true;
-  }
-  if (changed) Persist();
+  CatchUp();
   const ObservationContext context = Context();
   json::object observation = ReadyObservation(context);
   std::optional<double> reward;
@@ -125,7 +157,7 @@ void EpisodeRun::Submit(Action action, TimePoint deadline, Reply reply) {
 
   auto sending = std::make_shared<Sending>();
   JobRequest& job = sending->job;
-  job.id = NewId("sub_");
+  job.id = JobId(episode_.tickets().size());
   Extracted extracted;
   if (action.code.size() > kMaxCode) {
     extracted.problem =
@@ -145,7 +177,6 @@ void EpisodeRun::Submit(Action action, TimePoint deadline, Reply reply) {
   sending->defer = action.defer;
   sending->reply = std::move(reply);
   episode_.Begin(job.id, check, std::move(action.metadata));
-  // The ticket is on disk before the job: after a crash between the two the turn is given back.
   Persist();
   if (!extracted.problem.empty()) {
     Envelope refused = Judge(job.id, RefusedVerdict("no_code", extracted.problem), nullptr);
@@ -378,21 +409,20 @@ void EpisodeRun::Remember(const Envelope& envelope) {
   Persist();
 }
 
+/// The lock is held.
+json::object EpisodeRun::Document() const {
+  return {{"owner", owner_},
+          {"task_sha256", task_->sha256},
+          {"updated_at", UnixNow()},
+          {"episode", episode_.ToJson()},
+          {"last", last_},
+          {"last_reward", last_reward_ ? json::value(*last_reward_) : json::value(nullptr)},
+          {"best", best_}};
+}
+
 /// The lock is held. An episode without a token is that of one stateless request.
 void EpisodeRun::Persist() {
-  if (token_.empty()) return;
-  const json::object document{
-      {"owner", owner_},
-      {"task_sha256", task_->sha256},
-      {"updated_at", UnixNow()},
-      {"episode", episode_.ToJson()},
-      {"last", last_},
-      {"last_reward", last_reward_ ? json::value(*last_reward_) : json::value(nullptr)},
-      {"best", best_}};
-  if (const Status status = host_->context.documents->Put(kDocuments, token_, document);
-      !status.ok())
-    LogWarn("openenv: episode {} was not written: {}", episode_.config().episode_id,
-            status.error().message);
+  if (!token_.empty()) host_->writer->Put(token_, Document());
 }
 
 }  // namespace assay::openenv

@@ -11,6 +11,7 @@
 #include "openenv/action.h"
 #include "openenv/catalog.h"
 #include "openenv/episode.h"
+#include "openenv/episode_writer.h"
 #include "openenv/observation.h"
 #include "openenv/openenv.h"
 
@@ -19,7 +20,10 @@ namespace assay::openenv {
 /// What every part of the environment server shares. Read by all threads, changed by none.
 struct Host {
   explicit Host(OpenEnvContext given)
-      : context(std::move(given)), catalog(context.tasks), settings(context.settings) {}
+      : context(std::move(given)),
+        catalog(context.tasks),
+        settings(context.settings),
+        writer(std::make_unique<EpisodeWriter>(context.documents)) {}
 
   [[nodiscard]] json::object Hardware() const {
     return context.hardware ? context.hardware() : json::object{};
@@ -28,11 +32,16 @@ struct Host {
   const OpenEnvContext context;
   const Catalog catalog;
   const Settings& settings;
+  const std::unique_ptr<EpisodeWriter> writer;
 };
 
 /// A live episode: the bookkeeping (Episode), its jobs, the requests that wait for them, and its
-/// document, which is written before every reply. It belongs to a connection, not to its thread,
-/// and outlives both: see Service for resuming.
+/// document. It belongs to a connection, not to its thread, and outlives both: see Service for
+/// resuming.
+///
+/// The document may lag behind by what a crash takes with it. Jobs do not: they are durable before
+/// anything is said about them, and an episode's jobs have ids that follow from its token, so
+/// Load() finds those that the document does not know.
 ///
 /// Thread-safe. Replies come on any thread, at the latest at the deadline, never under a lock.
 class EpisodeRun : public std::enable_shared_from_this<EpisodeRun> {
@@ -42,8 +51,8 @@ class EpisodeRun : public std::enable_shared_from_this<EpisodeRun> {
   EpisodeRun(std::shared_ptr<const Host> host, Episode episode, Catalog::TaskPtr task,
              std::string token, std::string owner);
 
-  /// Reads an episode's document. kNotFound: there is none, or it is another owner's; kInvalid: its
-  /// task is not what it was.
+  /// Reads an episode's document and looks for jobs beyond it. kNotFound: there is none, or it is
+  /// another owner's; kInvalid: its task is not what it was.
   static Result<std::shared_ptr<EpisodeRun>> Load(std::shared_ptr<const Host> host,
                                                   const std::string& token,
                                                   const std::string& owner);
@@ -91,6 +100,9 @@ class EpisodeRun : public std::enable_shared_from_this<EpisodeRun> {
   struct Sending;
 
   [[nodiscard]] ObservationContext Context();
+  [[nodiscard]] std::string JobId(size_t number) const;
+  void FindJobs();
+  void CatchUp();
   void Send(const std::shared_ptr<Sending>& sending);
   void Await(const std::string& ticket, TimePoint deadline, Reply reply);
   void OnJob(const std::weak_ptr<Wait>& weak, const Job& job);
@@ -101,6 +113,7 @@ class EpisodeRun : public std::enable_shared_from_this<EpisodeRun> {
                  std::string_view message);
   void CancelOpen();
   void Remember(const Envelope& envelope);
+  [[nodiscard]] json::object Document() const;
   void Persist();
 
   const std::shared_ptr<const Host> host_;

@@ -112,17 +112,20 @@ void FakeJobs::FinishNext(json::object with) {
 
 Status FakeDocuments::Put(const std::string& kind, const std::string& id,
                           const json::object& document) {
+  const std::lock_guard lock(mutex_);
   documents[kind + "/" + id] = document;
   return {};
 }
 
 Result<json::object> FakeDocuments::Get(const std::string& kind, const std::string& id) {
+  const std::lock_guard lock(mutex_);
   const auto found = documents.find(kind + "/" + id);
   if (found == documents.end()) return Err(ErrorCode::kNotFound, "no document {}", id);
   return found->second;
 }
 
 Status FakeDocuments::Delete(const std::string& kind, const std::string& id) {
+  const std::lock_guard lock(mutex_);
   documents.erase(kind + "/" + id);
   return {};
 }

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -77,6 +78,9 @@ class FakeDocuments : public DocumentStore {
   std::vector<std::string> List(const std::string& kind, size_t limit) override;
 
   std::map<std::string, json::object> documents;
+
+ private:
+  std::mutex mutex_;  ///< the writer has a thread of its own; tests look after a Flush()
 };
 
 /// The client's end of a WebSocket.

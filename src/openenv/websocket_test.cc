@@ -48,7 +48,11 @@ class WebSocketTest : public ::testing::Test {
     Restart();
   }
 
-  void Restart() { service_ = Service::Make(world_.Context()); }
+  /// Another server on the same store.
+  void Restart() {
+    if (service_ != nullptr) service_->host()->writer->Flush();
+    service_ = Service::Make(world_.Context());
+  }
 
   Client Connect(const std::string& session_id = "", const std::string& key = "local") {
     Client client;
@@ -340,7 +344,6 @@ TEST_F(WebSocketTest, EpisodesSurviveARestartOfTheServer) {
       Observation(first.Reset({{"task_id", "assay/relu"}, {"seed", 3}})), "episode_token");
   first.Step({{"code", kCode}});
   first.session.release();  // kill -9: no goodbye
-  service_.reset();
   Restart();
 
   Client second = Connect();
@@ -352,13 +355,38 @@ TEST_F(WebSocketTest, EpisodesSurviveARestartOfTheServer) {
   EXPECT_EQ(world_.jobs.jobs().size(), 1u) << "judged once";
 }
 
+// The document lags behind the jobs: what it lost is found by the ids of the episode's jobs.
+TEST_F(WebSocketTest, JobsBeyondTheDocumentAreFound) {
+  world_.jobs.verdict.reset();
+  Client first = Connect();
+  const std::string token = GetString(Observation(first.Reset()), "episode_token");
+  service_->host()->writer->Flush();
+  const std::map<std::string, json::object> at_reset = world_.documents.documents;
+  first.Step({{"code", kCode}});
+  world_.jobs.FinishNext(CorrectVerdict(2, 0.5));
+  first.Step({{"code", "```python"}});  // refused, so without a job
+  first.Step({{"code", kCode}});
+  first.session.release();
+  Restart();
+  world_.documents.documents = at_reset;
+
+  Client second = Connect();
+  const json::object resumed = second.Reset({{"resume", token}});
+  EXPECT_EQ(GetString(Observation(resumed), "status"), "queued");
+  EXPECT_EQ(GetInt(Observation(resumed), "turn"), 2) << "the refused one is forgotten";
+  world_.jobs.FinishNext(CorrectVerdict(2, 1));
+  const json::object result = second.Step({{"op", "poll"}, {"code", ""}});
+  EXPECT_DOUBLE_EQ(GetDouble(Data(result), "reward"), 3.0);
+  EXPECT_DOUBLE_EQ(GetDouble(Observation(result), "best_reward"), 3.0);
+  EXPECT_EQ(world_.jobs.jobs().size(), 2u) << "nothing was judged twice";
+}
+
 TEST_F(WebSocketTest, ASubmissionThatNeverReachedTheQueueGivesItsTurnBack) {
   Client first = Connect();
   const std::string token = GetString(Observation(first.Reset()), "episode_token");
   world_.jobs.refusals.push_back({ErrorCode::kUnavailable, "full"});
   first.Step({{"code", kCode}});  // waits for room; then the server is killed
   first.session.release();
-  service_.reset();
   Restart();
   Client second = Connect();
   const json::object resumed = second.Reset({{"resume", token}});
