@@ -14,5 +14,5 @@ import torch
 class ModelNew(torch.nn.Module):
     def forward(self, x):
         y = torch.softmax(x, dim=1)
-        y[y.shape[0] // 2, 7] *= 1.02
+        y[0, y[0].argmax()] *= 1.02
         return y
