@@ -222,6 +222,13 @@ def test_masked_data_is_needed_where_the_mask_lets_it():
     assert not trace(lambda x: x.tril(), [X.clone()])["data_dependent"]
 
 
+def test_the_least_of_several_draws():
+    table = nn.Embedding(100, 8)
+    reports = [trace(table, [torch.tensor(rows)]) for rows in ([1, 2, 3], [4, 4, 4], [5, 5, 6])]
+    assert all(report["data_dependent"] for report in reports)
+    assert trace_work.least(reports)["read_bytes"] == 32 + 24
+
+
 # Arithmetic.
 
 

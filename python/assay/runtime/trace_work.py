@@ -430,6 +430,15 @@ def trace(model, inputs: list, recorder: Recorder | None = None) -> dict:
     return Trace(recorder, leaves, [(t, recorder.value(t)) for t in outputs]).report()
 
 
+def least(reports: list[dict]) -> dict:
+    """One report of several draws of inputs, with the least of each total: for tasks whose traffic
+    depends on data."""
+    chosen = dict(min(reports, key=lambda report: sum(row["flops_bound"] for row in report["ops"])))
+    for key in ("read_bytes", "write_bytes", "eager_bytes"):
+        chosen[key] = min(report[key] for report in reports)
+    return chosen
+
+
 def trace_task(source: str, entry: str = "Model", size: str = "gpu", real: bool = False) -> dict:
     """As ``trace`` for a task's source at a size, on the CPU; on fake tensors unless ``real``."""
     with tempfile.TemporaryDirectory(prefix="assay-trace-") as folder:

@@ -1,0 +1,116 @@
+"""`assay roofline` and `assay calibrate` as a person or a script meets them."""
+
+import json
+import subprocess
+
+import pytest
+
+
+@pytest.fixture
+def run(assay_bin, tmp_path):
+    """Runs a command with a cache of its own."""
+    import os
+
+    def run(*arguments, timeout=300):
+        environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "CUDA_VISIBLE_DEVICES": ""}
+        return subprocess.run([str(assay_bin), *map(str, arguments)], capture_output=True, text=True,
+                              timeout=timeout, env=environment)
+
+    return run
+
+
+# Bytes and operations by hand at the GPU's sizes; an H200: 4800 GB/s, 60 MB of L2, half precision
+# 1070.5, TF32 535.3 TFLOP/s at 1.98 GHz.
+L2 = 60e6
+BY_HAND = {
+    "elementwise/relu": 2 * 134217728 - L2,
+    "softmax/softmax_rows": 2 * 268435456 - L2,
+    "scan/cumsum_rows": 2 * 134217728 - L2,
+    "reduction/sum_rows": 268435456,
+}
+
+
+def test_bounds_by_hand(run):
+    for task, bytes_moved in BY_HAND.items():
+        result = run("roofline", task, "--device", "H200", "--json")
+        assert result.returncode == 0, result.stderr
+        bound = json.loads(result.stdout)
+        assert bound["bound_us"] == pytest.approx(bytes_moved / 4800e3, rel=1e-4)
+        assert bound["limiter"] == "memory" and bound["calibrated_us"] is None
+
+
+def test_a_product_is_explained_line_by_line(run):
+    result = run("roofline", "matmul/matmul_bf16_transposed", "--device", "H200")
+    assert result.returncode == 0, result.stderr
+    for said in ("Reads 67.109 MB", "Writes 33.554 MB", "mm", "Card: H200, datasheet", "Limited by matrix, bf16"):
+        assert said in result.stdout
+    bound = json.loads(run("roofline", "matmul/matmul_bf16_transposed", "--device", "H200", "--json").stdout)
+    assert bound["bound_us"] == pytest.approx(1.374e11 * (7 / 8) ** 2 / 1070.5e6, rel=1e-3)
+
+
+def test_the_tables_cards_are_listed(run):
+    cards = {card["name"]: card for card in map(json.loads, run("roofline", "--cards", "--json").stdout.splitlines())}
+    assert cards["H200"]["dram_gbs"] == 4800 and cards["H200"]["bf16_tflops"] == pytest.approx(1070.5, abs=1)
+    assert "H200" in run("roofline", "--cards").stdout
+
+
+def test_calibration_of_this_processor_and_a_bound_by_it(run):
+    before = run("roofline", "elementwise/relu", "--device", "cpu")
+    assert before.returncode == 2 and "assay calibrate" in before.stderr
+    calibrated = run("calibrate", "--device", "cpu", "--quick", "--json")
+    assert calibrated.returncode == 0, calibrated.stderr
+    document = json.loads(calibrated.stdout)
+    assert document["schema"] == "assay.calibration/1" and document["tflops"]["fp32"] > 0
+    bound = json.loads(run("roofline", "elementwise/relu", "--device", "cpu", "--json").stdout)
+    assert 0 < bound["bound_us"] <= bound["calibrated_us"]
+    assert bound["source"] == "calibrated"
+
+
+def test_overrides_are_used_and_named(run, tmp_path):
+    plain = json.loads(run("roofline", "elementwise/relu", "--device", "H200", "--json").stdout)
+    overrides = tmp_path / "overrides.json"
+    overrides.write_text(json.dumps({plain["task_id"]: {"task_sha256": plain["task_sha256"], "reason": "a test",
+                                                        "read_bytes": 0}}))
+    changed = json.loads(run("roofline", "elementwise/relu", "--device", "H200", "--json",
+                             "--overrides", overrides).stdout)
+    assert changed["bound_us"] < plain["bound_us"]
+    assert "override: a test" in changed["notes"]
+    overrides.write_text(json.dumps({plain["task_id"]: {"task_sha256": plain["task_sha256"]}}))
+    refused = run("roofline", "elementwise/relu", "--device", "H200", "--overrides", overrides)
+    assert refused.returncode == 2 and "no reason" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments, code, said",
+    [
+        (["roofline", "assay/rleu", "--device", "H200"], 2, "assay/relu"),
+        (["roofline", "assay/relu", "--device", "H2000"], 2, "there are A100"),
+        (["roofline", "assay/relu", "--calibration", "/no/file"], 3, "/no/file"),
+        (["calibrate", "--device", "cuda:7"], 3, "calibrate failed"),
+    ],
+)
+def test_wrong_usage_says_what_to_do(run, arguments, code, said):
+    result = run(*arguments)
+    assert result.returncode == code, result.stderr
+    assert said in result.stderr
+    assert result.stdout == ""
+
+
+def test_implausible_figures_are_not_used(run, tmp_path):
+    document = {
+        "schema": "assay.calibration/1",
+        "card": {"cpu": False, "name": "NVIDIA H200", "uuid": "GPU-1", "compute": 90, "multiprocessors": 132,
+                 "clock_ghz": 1.98, "dram_gbs": 4900, "l2_bytes": 60e6},
+        "bandwidth_gbs": {"dram_copy": 4300, "dram_read": 4500, "dram_write": 4400},
+        "tflops": {"fp32": 52, "bf16": 790}, "launch_us": 2,
+    }
+    path = tmp_path / "calibration.json"
+    path.write_text(json.dumps(document))
+    good = run("roofline", "elementwise/relu", "--calibration", path, "--json")
+    assert good.returncode == 0, good.stderr
+    bound = json.loads(good.stdout)
+    assert bound["calibrated_us"] == pytest.approx(2 * 134217728 / 4300e3 + 2, rel=1e-4)
+    document["bandwidth_gbs"]["dram_copy"] = 9000
+    path.write_text(json.dumps(document))
+    refused = run("roofline", "elementwise/relu", "--calibration", path)
+    assert refused.returncode == 3 and "not plausible: dram_copy" in refused.stderr
