@@ -1,9 +1,13 @@
 """The adapters against the real packages where they are installed, and what they say where not."""
 
+import asyncio
 import importlib
 import importlib.metadata
+import os
 import pathlib
+import sys
 import warnings
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 import numpy as np
@@ -305,3 +309,175 @@ def test_prime_rl_loss(monkeypatch):
     torch.testing.assert_close(inputs.trainer_logprobs.grad, want)
     assert prime_rl.loss(inputs, upper=1.00001, lower=1.000001).loss == 0
     assert prime_rl.advantages([1.0, 0.0]) == [1.0, -1.0]
+
+
+SLIME = os.environ.get("ASSAY_SLIME_SOURCE")  # a checkout: it is not on the index
+PRIME_RL = os.environ.get("ASSAY_PRIME_RL_SOURCE")
+
+
+def slime_post(monkeypatch, replies):
+    """slime's own types where its sources are given, else modules of the same names; its HTTP client
+    answers as SGLang's router does."""
+    import types
+
+    asked = []
+
+    async def post(url, payload, **_):
+        asked.append((url, payload))
+        text = replies.pop(0)
+        logprobs = [[-0.5, 10 + i, None] for i in range(len(text))]
+        return {"text": text, "meta_info": {
+            "output_token_logprobs": logprobs, "finish_reason": {"type": "stop" if text else "abort"}}}
+
+    class Tokens:
+        def apply_chat_template(self, messages, **_):
+            return "".join(f"<{m['role']}>{m['content']}" for m in messages)
+
+        def encode(self, text, **_):
+            return list(text.encode())
+
+    if SLIME:
+        monkeypatch.syspath_prepend(SLIME)
+        http_utils = importlib.import_module("slime.utils.http_utils")
+        processing = importlib.import_module("slime.utils.processing_utils")
+        from slime.utils.types import Sample as Real
+
+        kind = Real
+    else:
+        for name in ("slime", "slime.utils", "slime.utils.http_utils", "slime.utils.processing_utils"):
+            monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
+        http_utils, processing = (sys.modules[f"slime.utils.{n}"] for n in ("http_utils", "processing_utils"))
+        kind = FullSample
+    monkeypatch.setattr(http_utils, "post", post, raising=False)
+    monkeypatch.setattr(processing, "load_tokenizer", lambda *_, **__: Tokens(), raising=False)
+    return kind, asked
+
+
+@dataclass
+class FullSample:
+    """The fields of slime's Sample that generate() reads and writes."""
+
+    group_index: int = None
+    index: int = None
+    rollout_id: int = None
+    prompt: object = ""
+    tokens: list = field(default_factory=list)
+    response: str = ""
+    response_length: int = 0
+    label: str = None
+    reward: float = None
+    loss_mask: list = None
+    rollout_log_probs: list = None
+    remove_sample: bool = False
+    metadata: dict = field(default_factory=dict)
+    status: object = None
+    Status = SimpleNamespace(COMPLETED="completed", ABORTED="aborted")
+
+    def get_reward_value(self, args):
+        return self.reward
+
+
+def test_slime_generates_a_sample_per_turn(monkeypatch):
+    from assay.integrations import evaluator as ev
+    from assay.integrations import slime
+
+    kind, asked = slime_post(monkeypatch, ["aa", "bbb", "cc", "dd", "", ""])
+    slime._tokenizer.cache_clear()
+    ev._judges.clear()
+    statuses = ["incorrect", "correct", "incorrect", "correct"]
+
+    class Fixed:
+        batches = True
+
+        def evaluate(self, submissions):
+            return [{"status": s, "correct": s == "correct", "compiled": True, "feedback": f"it is {s}",
+                     "flags": [], "timing": {"speedup": {"value": 2.0}}}
+                    for s in (statuses.pop(0) for _ in submissions)]  # fmt: skip
+
+    monkeypatch.setattr(ev, "make_evaluator", lambda where, **_: Fixed())
+    args = SimpleNamespace(
+        hf_checkpoint="x", sglang_router_ip="h", sglang_router_port=1, rollout_max_context_len=10**6,
+        gamma=1.0, reward_key=None,
+    )  # fmt: skip
+    template = lambda i: kind(group_index=4, index=i, prompt="q", label="class Model: ...")  # noqa: E731
+
+    async def run():
+        first = await slime.generate(args, template(7), {"max_new_tokens": 64})
+        second = await slime.generate(args, template(8), {"max_new_tokens": 64})
+        third = await slime.generate(args, template(9), {"max_new_tokens": 64})
+        return first, second, third
+
+    first, second, third = asyncio.run(run())
+    ev._judges.clear()
+    assert [s.reward for s in first] == [0.0, 1.5, 0.0] and [s.reward for s in second] == [1.5]
+    assert [s.remove_sample for s in first] == [False, False, True], "the failure after a success is void"
+    assert [s.response for s in first] == ["aa", "bbb", "cc"] and first[1].response_length == 3
+    assert first[1].tokens[-3:] == [10, 11, 12] and first[1].rollout_log_probs == [-0.5] * 3
+    assert {s.rollout_id for s in first} == {7} and first[0].status == kind.Status.COMPLETED
+    assert third[0].status == kind.Status.ABORTED
+    prompts = [bytes(p["input_ids"]).decode() for _, p in asked]
+    assert prompts[1].startswith(prompts[0].removesuffix("<assistant>")) and "it is incorrect" in prompts[1]
+    assert asked[0][0] == "http://h:1/generate" and asked[0][1]["return_logprob"]
+    raw, processed = slime.trloo(args, [first, second])
+    assert raw == [0.0, 1.5, 0.0, 1.5]
+    # Returns 1.5, 1.5, (void) against 1.5 in turn 1; alone in turn 2.
+    assert processed == [0.0, 1.5, 0.0, 0.0]
+
+
+@pytest.mark.skipif(not SLIME, reason="ASSAY_SLIME_SOURCE names no checkout of slime (it is not on the index): "
+                    "its argument parser and Sample are NOT tested")  # fmt: skip
+def test_slimes_own_parser_takes_the_examples_arguments():
+    source = pathlib.Path(SLIME, "slime/utils/arguments.py").read_text()
+    for option in (EXAMPLES / "slime.sh").read_text().split():
+        if option.startswith("--"):
+            assert f'"{option}"' in source, option
+
+
+def test_prime_rl_credits_turns():
+    from assay.integrations import prime_rl
+
+    def trace(rewards, keep=None, masks=None, reward=0.0):
+        nodes = [SimpleNamespace(mask=[], advantages=None)]
+        for mask in masks or [[False, True, True]] * len(rewards or [0]):
+            nodes.append(SimpleNamespace(mask=mask, advantages=None))
+        info = {} if rewards is None else {"assay": {"rewards": rewards, "keep": keep or [True] * len(rewards)}}
+        return SimpleNamespace(nodes=nodes, info=info, reward=reward)
+
+    traces = [trace([0.0, 1.0]), trace([2.0, 0.0], [True, False]), trace([0.5])]
+    prime_rl.turn_advantages(traces)
+    want = rl.advantages("trloo", group=[0] * 5, trajectory=[0, 0, 1, 1, 2], turn=[1, 2, 1, 2, 1],
+                         reward=[0.0, 1.0, 2.0, 0.0, 0.5], keep=[1, 1, 1, 0, 1]).advantage  # fmt: skip
+    got = [n.advantages for t in traces for n in t.nodes if n.mask]
+    assert got == [[a, a] for a in want.tolist()]
+    unjudged = trace([1.0], masks=[[True], [True, True]])
+    plain = trace(None, masks=[[True], [True]], reward=3.0)
+    prime_rl.turn_advantages([unjudged, plain])
+    assert [n.advantages for n in unjudged.nodes[1:]] == [[-2.0], [0.0, 0.0]]
+    assert [n.advantages for n in plain.nodes[1:]] == [[2.0], [2.0]]
+    with pytest.raises(ImportError, match="runs in prime-rl's orchestrator"):
+        prime_rl.install()
+
+
+@pytest.mark.skipif(not PRIME_RL, reason="ASSAY_PRIME_RL_SOURCE names no checkout of prime-rl (it is not on the "
+                    "index): its own loss module is NOT tested")  # fmt: skip
+def test_prime_rls_own_loss_module(monkeypatch):
+    """Its LossInputs and LossOutputs, and its way from the configuration to the function."""
+    import tomllib
+
+    for part in ("src", "packages/prime-rl-configs/src"):
+        monkeypatch.syspath_prepend(os.path.join(PRIME_RL, part))
+    loss = importlib.import_module("prime_rl.trainer.rl.loss")
+    from prime_rl.configs.trainer import CustomLossConfig
+
+    example = tomllib.loads((EXAMPLES / "prime_rl.toml").read_text())["trainer"]["loss"]
+    function = loss.setup_rl_loss_fn(CustomLossConfig(**example))
+    inputs = loss.LossInputs(
+        trainer_logprobs=torch.tensor([-1.0, -0.5, -2.0], requires_grad=True),
+        inference_logprobs=torch.tensor([-1.0005, -0.4995, -2.0]), ref_logprobs=None,
+        advantages=torch.tensor([0.5, 0.5, -0.25]), loss_mask=torch.tensor([True, True, False]),
+    )  # fmt: skip
+    out = function(inputs)
+    assert isinstance(out, loss.LossOutputs)
+    out.loss.backward()
+    q = torch.exp(inputs.trainer_logprobs.detach() - inputs.inference_logprobs)
+    torch.testing.assert_close(out.loss.detach(), -(inputs.advantages * q * inputs.loss_mask).sum())

@@ -283,3 +283,12 @@ def test_conversations_of_one_loop_share_a_judge(assay_bin):
         return ev.shared_judge(settings)
 
     assert asyncio.run(two()) is not asyncio.run(two()), "a judge belongs to its event loop"
+
+
+def test_settings_from_the_environment(monkeypatch):
+    monkeypatch.delenv("ASSAY_EVALUATOR", raising=False)
+    assert ev.settings_from_environment() == {"where": "command"}
+    monkeypatch.setenv("ASSAY_EVALUATOR", "http://judge:8000")
+    assert ev.settings_from_environment() == {"where": "http://judge:8000"}
+    monkeypatch.setenv("ASSAY_EVALUATOR", json.dumps({"where": "command", "jobs": 4}))
+    assert ev.settings_from_environment() == {"where": "command", "jobs": 4}

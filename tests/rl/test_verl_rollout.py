@@ -4,7 +4,6 @@ the storage behind TransferQueue are ours."""
 
 import asyncio
 import importlib
-import json
 import os
 import pathlib
 
@@ -38,7 +37,6 @@ from verl.trainer.ppo.v1 import agent_loop_tq  # noqa: E402
 from verl.workers.rollout.replica import TokenOutput  # noqa: E402
 
 import assay.integrations.verl as assay_verl  # noqa: E402
-from assay.integrations import verl_rollout  # noqa: E402
 
 PROMPT_LENGTH, RESPONSE_LENGTH = 4096, 6000
 
@@ -318,13 +316,6 @@ def test_the_reward_manager_through_verls_loader(model_dir, tmp_path, assay_bin)
     assert right["reward_score"] == 0.5 and right["reward_extra_info"]["correct_last"] == 1
     assert wrong["reward_score"] == 0.0 and wrong["reward_extra_info"]["correct_last"] == 0
     assert right["reward_extra_info"].keys() == wrong["reward_extra_info"].keys()
-
-
-def test_settings_from_the_environment(monkeypatch):
-    monkeypatch.setenv("ASSAY_EVALUATOR", "http://judge:8000")
-    assert verl_rollout._environment() == {"where": "http://judge:8000"}
-    monkeypatch.setenv("ASSAY_EVALUATOR", json.dumps({"where": "command", "jobs": 4}))
-    assert verl_rollout._environment() == {"where": "command", "jobs": 4}
 
 
 def test_what_a_packed_row_cannot_hold(model_dir, tmp_path, stored):

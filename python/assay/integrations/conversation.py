@@ -45,7 +45,8 @@ class Outcome:
     def of(cls, verdict: Verdict) -> Outcome:
         timing = verdict.get("timing") or {}
         profile = verdict.get("profile") or {}
-        speedup = timing.get("speedup") if timing.get("meaningful", True) else None
+        paid = bool(verdict.get("correct")) and timing.get("meaningful", True)
+        speedup = timing.get("speedup") if paid else None
         return cls(
             status=verdict["status"],
             compiled=bool(verdict.get("compiled")),

@@ -352,6 +352,13 @@ class Judge:
                     done.set_result(verdict)
 
 
+def settings_from_environment() -> dict[str, Any]:
+    """The evaluator that $ASSAY_EVALUATOR names: "command", an address, or a JSON object of both and
+    options; "command" if it is not set."""
+    said = os.environ.get("ASSAY_EVALUATOR", "")
+    return json.loads(said) if said.startswith("{") else {"where": said or "command"}
+
+
 _judges: dict[str, tuple[asyncio.AbstractEventLoop, Judge]] = {}
 _judges_lock = threading.Lock()
 

@@ -1,11 +1,12 @@
-"""prime-rl: a loss with mismatch rejection, and leave-one-out advantages per group.
+"""prime-rl: a loss with mismatch rejection, and turn-level advantages in its orchestrator.
 
     [trainer.loss]
     type = "custom"
     import_path = "assay.integrations.prime_rl.loss"
     kwargs = { lower = 0.999, upper = 1.001, veto = 1e-4 }
 
-Nothing of prime-rl is imported until the loss runs there.
+Environments come from assay.integrations.verifiers. In the orchestrator's process call install(): its grpo
+then credits each turn of KernelEnv's conversations by itself. Nothing of prime-rl is imported before that.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 
 import assay.rl as rl
 
-TESTED = "custom-loss interface as documented in 2026; prime-rl is not on the package index"
+TESTED = "the sources of 2026-08-21 (559b447); prime-rl is not on the package index"
 
 
 def loss(
@@ -69,3 +70,53 @@ def advantages(rewards: list[float], name: str = "rloo") -> list[float]:
     return rl.advantages(
         name, group=np.zeros_like(n), trajectory=n, turn=np.ones_like(n), reward=rewards
     ).advantage.tolist()
+
+
+def turn_advantages(traces: list[Any], name: str = "trloo", *, gamma: float = 1.0) -> None:
+    """Writes every turn's advantage onto its sampled tokens (node.advantages), for the traces of one
+    prompt that KernelEnv made. Void turns and conversations that broke off get 0, which trains nothing.
+    Traces without trace.info["assay"] are one turn with the trace's reward."""
+    rows: dict[str, list] = {"trajectory": [], "turn": [], "reward": [], "keep": []}
+    places = []
+    for number, trace in enumerate(traces):
+        nodes = [node for node in trace.nodes if any(node.mask)]
+        known = trace.info.get("assay")
+        if known is None:
+            turns = [(nodes, trace.reward, True)]
+        else:
+            if len(known["rewards"]) < len(nodes):  # the last answer was never judged
+                nodes, left = nodes[: len(known["rewards"])], nodes[len(known["rewards"]) :]
+                for node in left:
+                    node.advantages = [0.0] * sum(node.mask)
+            turns = [([n], r, k) for n, r, k in zip(nodes, known["rewards"], known["keep"])]
+        for turn, (where, reward, keep) in enumerate(turns, 1):
+            for key, value in zip(rows, (number, turn, reward, keep)):
+                rows[key].append(value)
+            places.append(where)
+    group = np.zeros(len(places), np.int64)
+    result = rl.advantages(name, group=group, gamma=gamma, **{k: np.array(v) for k, v in rows.items()})
+    for where, advantage, keep in zip(places, result.advantage.tolist(), rows["keep"]):
+        for node in where:
+            node.advantages = [advantage if keep else 0.0] * sum(node.mask)
+
+
+def install(algorithm: str = "grpo", *, name: str = "trloo", gamma: float = 1.0) -> type:
+    """Puts turn_advantages behind the orchestrator's `algorithm`; returns the class. May be called again."""
+    try:
+        from prime_rl.orchestrator import algo
+    except ImportError as error:
+        raise ImportError(
+            "prime_rl.orchestrator.algo is not importable: install() runs in prime-rl's orchestrator"
+        ) from error
+    parent = algo.ALGORITHM_CLASSES[algorithm]
+    parent = getattr(parent, "assay_parent", parent)
+
+    class TurnAlgorithm(parent):  # type: ignore[misc, valid-type]
+        assay_parent = parent
+
+        async def score_group(self, episodes: list) -> None:
+            traces = [trace for _, trace in algo.base.iter_trainable_traces(episodes)]
+            turn_advantages(traces, name, gamma=gamma)
+
+    algo.ALGORITHM_CLASSES[algorithm] = TurnAlgorithm
+    return TurnAlgorithm

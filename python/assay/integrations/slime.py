@@ -1,24 +1,95 @@
-"""slime: functions for its command line; nothing of slime is imported.
+"""slime: functions for its command line. slime is imported where it runs.
 
+    --custom-generate-function-path   assay.integrations.slime.generate
     --custom-reward-post-process-path assay.integrations.slime.trloo
     --custom-tis-function-path        assay.integrations.slime.mismatch
     --rollout-sample-filter-path      assay.integrations.slime.coverage_filter
 
-Each turn is its own Sample (a custom generate function returns a list), with
-`sample.metadata["assay"] = {"trajectory": id, "turn": number, "keep": bool, "correct": bool,
-"coverage": share}`; correct and coverage only for the filter. group_index is the prompt. Use
---advantage-estimator grpo with --disable-rewards-normalization, which trains on the rewards as given.
+Each turn is its own Sample, with `sample.metadata["assay"] = {"trajectory": id, "turn": number, "keep":
+bool, "correct": bool, "coverage": share}`; correct and coverage only for the filter. generate() makes them so.
+group_index is the prompt. Use --advantage-estimator grpo with --disable-rewards-normalization, which trains
+on the rewards as given. $ASSAY_EVALUATOR says where to judge ("command", an address, or JSON with options),
+$ASSAY_TURNS how many turns there are (3).
 """
 
 from __future__ import annotations
 
+import copy
+import functools
+import os
 from typing import Any
 
 import numpy as np
 
 import assay.rl as rl
 
-TESTED = "Sample and hook signatures as of early 2026; slime is not on the package index"
+from .conversation import Conversation, Task
+from .evaluator import settings_from_environment, shared_judge
+
+TESTED = "the sources of 2026-08-21 (624b824); slime is not on the package index"
+
+
+@functools.cache
+def _tokenizer(checkpoint: str) -> Any:
+    from slime.utils.processing_utils import load_tokenizer
+
+    return load_tokenizer(checkpoint, trust_remote_code=True)
+
+
+async def generate(args: Any, sample: Any, sampling_params: dict[str, Any]) -> list[Any]:
+    """A conversation about the kernel that sample.metadata (task_id) or sample.label (the reference module)
+    names: one Sample per turn, each with its own whole prompt, its reward, and metadata["assay"].
+    sample.prompt is the first question, as messages or as text."""
+    from slime.utils.http_utils import post
+
+    messages = sample.prompt
+    if isinstance(messages, str):
+        messages = [{"role": "user", "content": messages}]
+    metadata = sample.metadata or {}
+    row = {"task_source": sample.label, **metadata}
+    talk = Conversation(Task.from_row(row, messages), turns=int(os.environ.get("ASSAY_TURNS", "3")))
+    judge = shared_judge(settings_from_environment())
+    tokenizer = _tokenizer(args.hf_checkpoint)
+    url = f"http://{args.sglang_router_ip}:{args.sglang_router_port}/generate"
+    limit = getattr(args, "rollout_max_context_len", None)
+    turns = []
+    while not talk.done:
+        text = tokenizer.apply_chat_template(
+            talk.messages, tokenize=False, add_generation_prompt=True
+        )
+        prompt = tokenizer.encode(text, add_special_tokens=False)
+        params = dict(sampling_params)
+        if limit is not None:
+            params["max_new_tokens"] = min(params["max_new_tokens"], limit - len(prompt))
+        if params["max_new_tokens"] < 1:
+            talk.exhaust()
+            break
+        payload = {"input_ids": prompt, "sampling_params": params, "return_logprob": True}
+        output = await post(url, payload)
+        sampled = output["meta_info"].get("output_token_logprobs") or []
+        if output["meta_info"].get("finish_reason", {}).get("type") == "abort" or not sampled:
+            talk.exhaust()
+            break
+        turn = copy.deepcopy(sample)
+        turn.tokens = prompt + [item[1] for item in sampled]
+        turn.rollout_log_probs = [item[0] for item in sampled]
+        turn.response, turn.response_length = output["text"], len(sampled)
+        turn.loss_mask = [1] * len(sampled)
+        turn.rollout_id = sample.index if sample.rollout_id is None else sample.rollout_id
+        turns.append(turn)
+        talk.record(output["text"], await judge(talk.submission(output["text"])))
+    if not turns:
+        sample.status = type(sample).Status.ABORTED
+        return [sample]
+    for number, (turn, outcome, keep) in enumerate(zip(turns, talk.outcomes, talk.keep), 1):
+        turn.reward = talk.rewards[number - 1]
+        turn.status = type(sample).Status.COMPLETED
+        turn.remove_sample = not keep
+        turn.metadata = metadata | {"assay": {
+            "trajectory": sample.index, "turn": number, "keep": keep, "correct": outcome.correct,
+            "coverage": outcome.coverage or 0.0, "status": outcome.status,
+        }}  # fmt: skip
+    return turns
 
 
 def _turns(samples: list) -> list[dict]:

@@ -16,8 +16,6 @@ AssayRewardManager is for verl's own loops: it judges the last answer of a row.
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
@@ -26,7 +24,7 @@ import numpy as np
 
 from ._engine import require
 from .conversation import Conversation, Task
-from .evaluator import shared_judge
+from .evaluator import settings_from_environment, shared_judge
 from .turn_rows import place
 from .verl import TESTED
 
@@ -49,11 +47,6 @@ def _plain(settings: Any) -> dict[str, Any]:
 
         settings = OmegaConf.to_container(settings, resolve=True)
     return dict(settings)
-
-
-def _environment() -> dict[str, Any]:
-    said = os.environ.get("ASSAY_EVALUATOR", "")
-    return json.loads(said) if said.startswith("{") else {"where": said or "command"}
 
 
 class TurnOutput(_agent_loop.AgentLoopOutput):
@@ -83,7 +76,7 @@ class AssayAgentLoop(_agent_loop.AgentLoopBase):
     ) -> None:
         super().__init__(*args, **kwargs)
         self._turns = int(turns)
-        self._evaluator = _plain(evaluator) or _environment()
+        self._evaluator = _plain(evaluator) or settings_from_environment()
         self._options = _plain(conversation)
         if self._options.get("recent") is not None:
             raise ValueError("a packed row holds the whole conversation: `recent` needs a row per turn")
@@ -181,7 +174,7 @@ class AssayRewardManager(RewardManagerBase):
     def __init__(self, config: Any, tokenizer: Any, compute_score: Any = None, **_: Any) -> None:
         super().__init__(config, tokenizer, compute_score)
         settings = _plain(config.get("reward", {}).get("assay"))
-        self._evaluator = settings.pop("evaluator", None) or _environment()
+        self._evaluator = settings.pop("evaluator", None) or settings_from_environment()
         self._options = settings
 
     async def run_single(self, data: Any) -> dict[str, Any]:
