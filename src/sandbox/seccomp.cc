@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <linux/sched.h>
 #include <sched.h>
 #include <seccomp.h>
@@ -55,6 +56,9 @@ const Group kRefused[] = {
       SCMP_SYS(clock_adjtime), SCMP_SYS(clock_adjtime64), SCMP_SYS(adjtimex), SCMP_SYS(stime)}},
     {"sets a scheduling class through a structure that a filter cannot read",
      {SCMP_SYS(sched_setattr)}},
+    {"ways to have the kernel send a signal of one's choice, SIGCONT for example, to a stopped "
+     "process",
+     {SCMP_SYS(timer_create), SCMP_SYS(mq_notify)}},
 };
 
 constexpr uint64_t kLow32 = 0xffffffff;
@@ -135,6 +139,9 @@ void RefuseByArgument(Filter* filter) {
   filter->RefuseIf(SCMP_SYS(setrlimit), {Equal32(0, RLIMIT_CPU)});
   filter->RefuseIf(SCMP_SYS(prlimit64), {Equal32(1, RLIMIT_CPU), Differs(2, 0)});
   filter->RefuseIf(SCMP_SYS(prctl), {Equal32(0, PR_SET_PDEATHSIG), Differs(1, SIGKILL)});
+  filter->RefuseIf(SCMP_SYS(fcntl), {Equal32(1, F_SETSIG)});
+  // The signal of a child's end, chosen at clone(): none, or SIGCHLD, or (vfork) that as well.
+  filter->RefuseIf(SCMP_SYS(clone), {{0, SCMP_CMP_MASKED_EQ, 0xff, SIGCONT}});
 }
 
 }  // namespace

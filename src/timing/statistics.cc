@@ -27,6 +27,8 @@ constexpr double kRelativeTolerance = 0.05;
 constexpr double kLeastPaidShare = 0.95;
 // The share of a bracket that calibrated overhead can never explain away.
 constexpr double kLeastOwnShare = 0.05;
+// The share of a round that may be taken off for what honest rounds cost beside calls and bracket.
+constexpr double kMostRestShare = 0.08;
 // What the outside clock vouches for is this quantile of its rounds, see Reconcile().
 constexpr double kLevelQuantile = 0.3;
 // An honest round may be preempted now and then; an honest clock does not disagree more often.
@@ -167,7 +169,10 @@ Reconciled Reconcile(std::span<const RoundClock> rounds) {
     if (!believed) ++result.overruled;
     // What lengthened this round lengthened both clocks.
     if (believed && *inside <= std::max(level, outsides[i]) + tolerance) ++within;
-    result.paid_us.push_back(std::max(*inside, believed ? kLeastPaidShare * level : level));
+    const double vouched = std::max(level, outsides[i]);
+    result.paid_us.push_back(*inside >= kLeastPaidShare * level ? *inside
+                             : believed                         ? kLeastPaidShare * vouched
+                                                                : vouched);
   }
   result.usable = static_cast<int>(insides.size());
   if (!insides.empty()) result.inside_us = Quantile(insides, 0.5);
@@ -176,16 +181,21 @@ Reconciled Reconcile(std::span<const RoundClock> rounds) {
   return result;
 }
 
+double Bracket::Of(double outside_us) const {
+  return empty_us + std::min(rest_us, kMostRestShare * outside_us);
+}
+
 Bracket LearnBracket(std::span<const double> empty_us, std::span<const RoundClock> trusted) {
   Bracket bracket;
-  if (!empty_us.empty()) bracket.overhead_us = std::max(0.0, Quantile(empty_us, 0.2));
+  if (!empty_us.empty()) bracket.empty_us = std::max(0.0, Quantile(empty_us, 0.2));
   std::vector<double> rest;
   for (const RoundClock& round : trusted) {
     if (const std::optional<double> inside = InsideMedian(round))
-      rest.push_back(round.outside_us - *inside * round.calls - round.taking_us -
-                     bracket.overhead_us);
+      rest.push_back(round.outside_us - *inside * round.calls - round.taking_us - bracket.empty_us);
   }
-  if (!rest.empty()) bracket.slack_us = std::max(kLeastSlackUs, Quantile(rest, 0.9));
+  if (rest.empty()) return bracket;
+  bracket.rest_us = std::max(0.0, Quantile(rest, 0.2));
+  bracket.slack_us = std::max(kLeastSlackUs, Quantile(rest, 0.9) - bracket.rest_us);
   return bracket;
 }
 

@@ -69,9 +69,10 @@ struct Reconciled {
 ///     level     = 30th percentile over rounds of outside_i
 ///     inside_i  = median over the calls of the round
 ///     tolerance = 1 us + 5 % of level + slack / calls
-///     paid_i    = max(inside_i, 95 % of level)  if inside_i >= level - tolerance
-///                 level                         otherwise
-///                 outside_i                     if the inside clock is not usable
+///     paid_i    = inside_i                           if inside_i >= 95 % of level
+///                 95 % of max(level, outside_i)      if inside_i >= level - tolerance
+///                 max(level, outside_i)              otherwise
+///                 outside_i                          if the inside clock is not usable
 ///
 /// The level is a low percentile because noise only ever lengthens a bracket, and not the lowest
 /// round because a submission may leave out work in few rounds and hope that no output of these is
@@ -85,15 +86,20 @@ Reconciled Reconcile(std::span<const RoundClock> rounds);
 
 /// What the bracket of a round costs beside its calls.
 struct Bracket {
-  double overhead_us =
-      0;                ///< 20th percentile of the empty rounds: what noise adds to a bracket,
-                        ///< and whatever a candidate could leave out, is never taken off its time
-  double slack_us = 5;  ///< how far the rest of a bracket scatters, at least 5
+  double empty_us = 0;  ///< of a round without calls, 20th percentile: noise only adds
+  double rest_us = 0;   ///< what an honest round costs beyond that (first calls that wait for the
+                        ///< host, recording events), 20th percentile
+  double slack_us =
+      5;  ///< how far the rest scatters: the 90th percentile less the 20th, at least 5
+
+  /// What is taken off a round. A candidate can leave out what makes the rest, so that is bounded:
+  /// at most 8 % of the round.
+  [[nodiscard]] double Of(double outside_us) const;
 };
 
 /// `empty_us`: the outside clock of rounds without calls. `trusted`: rounds of a process that is
-/// trusted; there the inside clock is true, and what it leaves over beside the overhead (first
-/// calls that wait for the host, noise) is the slack, at the 90th percentile.
+/// trusted; there the inside clock is true, so what it leaves over beside an empty round is the
+/// rest.
 Bracket LearnBracket(std::span<const double> empty_us, std::span<const RoundClock> trusted);
 
 }  // namespace assay

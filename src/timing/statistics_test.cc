@@ -400,7 +400,7 @@ TEST(Reconcile, IsScaleFreeApartFromTheAbsoluteTolerances) {
   }
 }
 
-TEST(LearnBracket, TakesOffOnlyWhatAnEmptyRoundCosts) {
+TEST(LearnBracket, SeparatesEmptyRoundsFromTheRest) {
   const std::vector<double> empty = {120, 130, 100, 500, 110, 140};
   std::vector<RoundClock> rounds;
   for (int i = 0; i < 11; ++i) {
@@ -408,17 +408,21 @@ TEST(LearnBracket, TakesOffOnlyWhatAnEmptyRoundCosts) {
     rounds.back().taking_us = 300;
   }
   const Bracket bracket = LearnBracket(empty, rounds);
-  EXPECT_DOUBLE_EQ(bracket.overhead_us, 110);
-  EXPECT_DOUBLE_EQ(bracket.slack_us, 130);
+  EXPECT_DOUBLE_EQ(bracket.empty_us, 110);
+  EXPECT_DOUBLE_EQ(bracket.rest_us, 60);
+  EXPECT_DOUBLE_EQ(bracket.slack_us, 70);
+  EXPECT_DOUBLE_EQ(bracket.Of(10'000), 170);
+  EXPECT_DOUBLE_EQ(bracket.Of(500), 110 + 40) << "at most 8 % of a round for the rest";
 }
 
 TEST(LearnBracket, NothingTrustedTeachesNothing) {
-  EXPECT_EQ(LearnBracket({}, {}).overhead_us, 0);
+  EXPECT_EQ(LearnBracket({}, {}).Of(1000), 0);
   EXPECT_EQ(LearnBracket({}, {}).slack_us, 5);
   const RoundClock mute = {.calls = 1, .outside_us = 100, .overhead_us = 0, .inside_us = {}};
   EXPECT_EQ(LearnBracket({}, {&mute, 1}).slack_us, 5);
   const RoundClock longer = Round(10, 100, 0, 50);
   EXPECT_EQ(LearnBracket({}, {&longer, 1}).slack_us, 5);
+  EXPECT_EQ(LearnBracket({}, {&longer, 1}).rest_us, 0);
 }
 
 TEST(Reconcile, SlackWidensTheToleranceOfARound) {

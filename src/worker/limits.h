@@ -27,14 +27,14 @@ struct Limits {
 
   // Time. A round should be long against the scatter of its bracket (go, thaw, change of context on
   // the device, final synchronisation: about 450 us on an H200, scattered by 100 us).
-  double round_us = 3500;
+  double round_us = 4000;
   int max_calls = 128;                    ///< calls per round
   uint64_t slot_bytes_gpu = 24ull << 30;  ///< inputs and outputs of one round together
   uint64_t slot_bytes_cpu = 256ull << 20;
   uint64_t spare_bytes_gpu = 4ull << 30;  ///< the same, for calls beyond what the reference needs
                                           ///< to fill a round: a candidate may be much faster
   int warm_rounds = 2;                    ///< pairs that are run and not counted
-  int min_rounds = 6;                     ///< pairs between two looks at the interval, and at least
+  int min_rounds = 4;                     ///< pairs between two looks at the interval, and at least
   int max_rounds = 64;
   double target_half_width = 0.01;  ///< of the ratio's 95 % interval: stop when reached
   double time_budget_s = 0.25;      ///< at a look: stop when spent
@@ -54,7 +54,7 @@ struct Limits {
 
   // Pool.
   int pool = 2;          ///< warmed candidates kept ready
-  int warm_at_once = 4;  ///< contexts created at once; more gain nothing (the driver serialises)
+  int warm_at_once = 8;  ///< contexts created at once; more gain nothing (the driver serialises)
 };
 
 }  // namespace assay

@@ -17,25 +17,31 @@
 namespace assay {
 namespace {
 
-/// Direct children of every thread of `pid`.
-void AppendChildren(pid_t pid, std::vector<pid_t>* out) {
+/// Calls `visit` with the /proc folder of every thread of `pid`.
+template <typename Visit>
+void ForEachThread(pid_t pid, Visit visit) {
   const std::string folder = fmt::format("/proc/{}/task", pid);
   DIR* threads = ::opendir(folder.c_str());
   if (threads == nullptr) return;
-  while (const dirent* entry = ::readdir(threads)) {  // NOLINT(concurrency-mt-unsafe): own DIR
-    if (entry->d_name[0] == '.') continue;
-    Result<std::string> text = ReadFile(folder + "/" + entry->d_name + "/children");
-    if (!text.ok()) continue;
-    for (const std::string_view number : Split(*text, ' '))
-      if (!Trim(number).empty())
-        out->push_back(static_cast<pid_t>(std::strtol(std::string(number).c_str(), nullptr, 10)));
-  }
+  while (const dirent* entry = ::readdir(threads))  // NOLINT(concurrency-mt-unsafe): own DIR
+    if (entry->d_name[0] != '.') visit(folder + "/" + entry->d_name);
   ::closedir(threads);
 }
 
-/// 'R', 'S', 'D', 'T', 'Z', ... or 0 when the process is gone.
-char ProcessState(pid_t pid) {
-  Result<std::string> text = ReadFile(fmt::format("/proc/{}/stat", pid));
+/// Direct children of every thread of `pid`.
+void AppendChildren(pid_t pid, std::vector<pid_t>* out) {
+  ForEachThread(pid, [&](const std::string& folder) {
+    Result<std::string> text = ReadFile(folder + "/children");
+    if (!text.ok()) return;
+    for (const std::string_view number : Split(*text, ' '))
+      if (!Trim(number).empty())
+        out->push_back(static_cast<pid_t>(std::strtol(std::string(number).c_str(), nullptr, 10)));
+  });
+}
+
+/// 'R', 'S', 'D', 'T', 'Z', ... or 0 when the thread is gone.
+char StateIn(const std::string& path) {
+  Result<std::string> text = ReadFile(path);
   if (!text.ok()) return 0;
   const size_t end = text->rfind(')');  // the name may hold anything, parentheses included
   return end == std::string::npos || end + 2 >= text->size() ? '\0' : (*text)[end + 2];
@@ -43,6 +49,16 @@ char ProcessState(pid_t pid) {
 
 bool IsStopped(char state) {
   return state == 'T' || state == 't' || state == 'Z' || state == 'X' || state == 0;
+}
+
+/// Whether every thread of `pid` is stopped or gone. The leader alone says nothing: it may have
+/// left, and a thread inside the kernel stops only when it leaves.
+bool AllStopped(pid_t pid) {
+  bool stopped = true;
+  ForEachThread(pid, [&](const std::string& folder) {
+    stopped = stopped && IsStopped(StateIn(folder + "/stat"));
+  });
+  return stopped;
 }
 
 /// Until the kernel says that the whole process, all its threads, is stopped; at least one look.
@@ -67,7 +83,7 @@ Result<std::vector<pid_t>> StopDescendants(pid_t pid, TimePoint deadline) {
     std::vector<pid_t> children = Descendants(pid);
     for (const pid_t child : children) ::kill(child, SIGSTOP);
     for (const pid_t child : children)
-      while (!IsStopped(ProcessState(child))) {
+      while (!AllStopped(child)) {
         if (Clock::now() >= deadline)
           return Err(ErrorCode::kTimeout, "a child process does not stop");
         ::sched_yield();
@@ -99,9 +115,9 @@ Result<int> StopTree(pid_t pid, int pidfd, bool with_children, TimePoint deadlin
     ASSAY_RETURN_IF_ERROR(AwaitStop(pidfd, deadline));
     if (!with_children) return 0;
     const std::vector<pid_t> now = Descendants(pid);
-    const bool stable = now.size() == children.size() &&
-                        std::all_of(now.begin(), now.end(),
-                                    [](pid_t child) { return IsStopped(ProcessState(child)); });
+    const bool stable =
+        now.size() == children.size() &&
+        std::all_of(now.begin(), now.end(), [](pid_t child) { return AllStopped(child); });
     if (stable && AwaitStop(pidfd, Clock::now()).ok()) return static_cast<int>(now.size());
     if (Clock::now() >= deadline)
       return Err(ErrorCode::kTimeout, "the processes do not stay stopped");
@@ -112,6 +128,23 @@ void ContinueTree(pid_t pid, int pidfd, bool with_children) {
   if (with_children)
     for (const pid_t child : Descendants(pid)) ::kill(child, SIGCONT);
   ::syscall(SYS_pidfd_send_signal, pidfd, SIGCONT, nullptr, 0);
+}
+
+uint64_t RunTimeNs(pid_t pid) {
+  uint64_t sum = 0;
+  for (const pid_t member : Descendants(pid))
+    ForEachThread(member, [&](const std::string& folder) {
+      if (Result<std::string> text = ReadFile(folder + "/schedstat"); text.ok())
+        sum += std::strtoull(text->c_str(), nullptr, 10);
+    });
+  return sum;
+}
+
+bool ConsumeStop(int pidfd) {
+  siginfo_t info{};
+  return ::waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(pidfd), &info,
+                  WSTOPPED | WCONTINUED | WNOHANG) == 0 &&
+         info.si_pid != 0;
 }
 
 uint64_t ResidentBytes(pid_t pid) {

@@ -20,6 +20,14 @@ Result<int> StopTree(pid_t pid, int pidfd, bool with_children, TimePoint deadlin
 /// Lets the process itself run again, and its descendants if `with_children`.
 void ContinueTree(pid_t pid, int pidfd, bool with_children);
 
+/// Nanoseconds that all descendants of `pid` have run so far. While they are stopped it stands
+/// still.
+uint64_t RunTimeNs(pid_t pid);
+
+/// Takes the news of a child that it has stopped or gone on; false when there is none. After it was
+/// taken from a stopped child, new news means that the child has run.
+bool ConsumeStop(int pidfd);
+
 /// Resident bytes of a process and its descendants (pages shared by fork are counted in each).
 uint64_t ResidentBytes(pid_t pid);
 

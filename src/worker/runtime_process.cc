@@ -125,10 +125,21 @@ Result<int> RuntimeProcess::Freeze(TimePoint deadline) {
   if (!children.ok())
     return children.error().code == ErrorCode::kClosed ? Died() : children.error();
   children_seen_ = std::max(children_seen_, *children);
+  while (ConsumeStop(process_.pidfd())) {
+  }
+  frozen_ = true;
+  frozen_children_ = *children;
+  frozen_run_ns_ = *children > 0 ? RunTimeNs(process_.pid()) : 0;
   return children;
 }
 
 void RuntimeProcess::Thaw() {
+  if (std::exchange(frozen_, false)) {
+    // A signal from the kernel (a timer's, say) may have let it go on, and stop again.
+    if (ConsumeStop(process_.pidfd())) ran_while_frozen_ = true;
+    if (frozen_children_ > 0 && RunTimeNs(process_.pid()) != frozen_run_ns_)
+      ran_while_frozen_ = true;
+  }
   ContinueTree(process_.pid(), process_.pidfd(), /*with_children=*/false);
 }
 

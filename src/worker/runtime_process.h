@@ -68,6 +68,9 @@ class RuntimeProcess {
   Result<int> Freeze(TimePoint deadline);
   void Thaw();
   [[nodiscard]] int children_seen() const { return children_seen_; }
+  /// True if the process, or something below it, has run between a Freeze() and the Thaw() after
+  /// it.
+  [[nodiscard]] bool ran_while_frozen() const { return ran_while_frozen_; }
 
  private:
   Error Died();
@@ -81,6 +84,10 @@ class RuntimeProcess {
   std::string folder_;
   uint32_t round_ = 0;
   int children_seen_ = 0;
+  bool frozen_ = false;
+  bool ran_while_frozen_ = false;
+  int frozen_children_ = 0;
+  uint64_t frozen_run_ns_ = 0;  ///< of the children, when they were stopped
 };
 
 }  // namespace assay

@@ -185,13 +185,15 @@ Outcome TimingSession::Integrity() const {
   const double reference = reference_busy_;
   const bool late = candidate >= 3 && candidate > reference + 3 * std::sqrt(candidate + reference);
   const bool early = early_ >= 3 && reference_busy_ == 0;
+  const bool awake = candidate_->process().ran_while_frozen();
   Failure failure;
-  if (!late && !early) return failure;
+  if (!late && !early && !awake) return failure;
   failure.kind = FailureKind::kIntegrity;
   failure.stage = Stage::kTime;
-  failure.name = late ? "late_work" : "early_work";
-  failure.message = late ? "device work of the submission ran on after its call had returned"
-                         : "device work of the submission began before its call";
+  failure.name = awake ? "ran_while_stopped" : late ? "late_work" : "early_work";
+  failure.message = awake  ? "processes of the submission ran between its rounds, although stopped"
+                    : late ? "device work of the submission ran on after its call had returned"
+                           : "device work of the submission began before its call";
   return failure;
 }
 
@@ -263,11 +265,11 @@ Outcome TimingSession::Claims(TimingRecord* record, std::vector<std::string>* fl
   AddInside(std::move(claims), kept_, &record->reference);
   kept_.clear();
   const Bracket bracket = LearnBracket(empty_us_, record->reference);
-  LogDebug("lane {}: a bracket costs {:.1f} us, slack {:.1f} us", plan_.lane, bracket.overhead_us,
-           bracket.slack_us);
+  LogDebug("lane {}: a bracket costs {:.1f} us and {:.1f} us, slack {:.1f} us", plan_.lane,
+           bracket.empty_us, bracket.rest_us, bracket.slack_us);
   for (std::vector<RoundClock>* rounds : {&record->candidate, &record->reference})
     for (RoundClock& round : *rounds) {
-      round.overhead_us = bracket.overhead_us;
+      round.overhead_us = bracket.Of(round.outside_us);
       round.slack_us = bracket.slack_us;
     }
   return {};

@@ -146,10 +146,9 @@ def warm(device: str) -> None:
         return
     native.call("assay_gpu_open", 0)
     torch.cuda.init()
+    # Not what loads a library of its own (matmul, convolution): most submissions never need it.
     x = torch.randn(256, 256, device="cuda")
-    y = (x @ x).relu_().softmax(dim=1)
-    torch.allclose(x, y)
-    x.add_(1).copy_(y)
+    x.add_(1).copy_(x.relu())
     events = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
     for event in events:
         event.record()

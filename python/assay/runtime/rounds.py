@@ -99,6 +99,9 @@ class Rounds:
         self.kept: list = []
         self.reused_once = False
         self.error: BaseException | None = None
+        # Made before the first round, so that no round pays for it.
+        spare = 4 * len(slots.args) if memory is not None and device != "cpu" else 0
+        self.events = [new_event() for _ in range(spare)]
         self.clocks: list = []  # of each round: what reads this process's own clock, once all is over
 
     def serve(self, model) -> None:
@@ -108,7 +111,7 @@ class Rounds:
                 if not self.control.wait_go(self.round, GO_TIMEOUT_S):
                     break
                 calls, first = self.control.calls(), self.control.first_slot()
-                marks = Marks(self.device, calls)
+                marks = Marks(self.device, calls, self.events)
                 try:
                     results = self._one(model, first, calls, marks)
                     failed = False
@@ -237,9 +240,11 @@ class Marks:
     taken before the next call: a0 b0 a1 b1 ... aK bK t.
     """
 
-    def __init__(self, device: str, calls: int):
+    def __init__(self, device: str, calls: int, spare: list):
+        """``spare``: events to take before new ones are made."""
         self.device = device
         self.calls = calls
+        self.spare = spare
         self._start(paired=False)
 
     def pairs(self) -> None:
@@ -251,7 +256,7 @@ class Marks:
         self.count = 0
         self.times: list[int] = []
         count = 0 if self.device == "cpu" else 2 * self.calls + 1 if paired else self.calls + 2
-        self.events = [torch.cuda.Event(enable_timing=True) for _ in range(count)]
+        self.events = [self.spare.pop() if self.spare else new_event() for _ in range(count)]
 
     def mark(self) -> None:
         if self.device == "cpu":
@@ -273,6 +278,13 @@ class Marks:
         if self.device == "cpu":
             return (self.times[j] - self.times[i]) / 1e3
         return self.events[i].elapsed_time(self.events[j]) * 1e3
+
+
+def new_event():
+    """An event that exists on the device: torch makes it when it is first recorded."""
+    event = torch.cuda.Event(enable_timing=True)
+    event.record()
+    return event
 
 
 def shares_memory(results: list) -> bool:
