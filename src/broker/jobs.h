@@ -24,7 +24,7 @@ struct JobRequest {
   std::string entry = "Model";  ///< class of the reference in `task_source`
   std::string submission_entry = "ModelNew";
   std::string source;    ///< the submission
-  json::object options;  ///< how to judge, see EvaluationOptions in job_runner.h
+  json::object options;  ///< how to judge, see EvaluationOptions
   int priority = 0;      ///< higher first, within one owner
   double timeout_s = 0;  ///< of the whole judging, from its start; 0: the engine's phases only
 };
@@ -81,7 +81,19 @@ class JobService {
   /// again), or the service is draining.
   virtual Result<Job> Submit(JobRequest request) = 0;
 
+  /// As Submit, for threads that must not wait for the disk: calls `done` once, never under a lock,
+  /// on any thread; it must not block.
+  virtual void SubmitThen(JobRequest request, std::function<void(Result<Job>)> done) {
+    done(Submit(std::move(request)));
+  }
+
   virtual Result<Job> Get(const std::string& id) = 0;
+  /// As Get, without a copy: what status polls should use. The job never changes; ask again.
+  virtual Result<std::shared_ptr<const Job>> Peek(const std::string& id) {
+    ASSAY_ASSIGN_OR_RETURN(Job job, Get(id));
+    return std::shared_ptr<const Job>(std::make_shared<Job>(std::move(job)));
+  }
+  /// Newest first; without the sources and the verdicts' raw samples (Get has them).
   virtual std::vector<Job> List(const JobQuery& query) = 0;
 
   /// Asks for the job's end; a running candidate is killed. Ok when it is done already (the verdict
@@ -89,7 +101,8 @@ class JobService {
   virtual Status Cancel(const std::string& id) = 0;
 
   /// Calls `done` once with the finished job: at once if it is, else when it is. Never under a
-  /// lock; on any thread; must not block. Destroying the handle cancels the call. kNotFound.
+  /// lock; on any thread; must not block. Destroying the handle cancels the call (one that has
+  /// begun goes on). kNotFound.
   [[nodiscard]] virtual Result<std::shared_ptr<void>> WhenDone(
       const std::string& id, std::function<void(const Job&)> done) = 0;
 
@@ -99,6 +112,8 @@ class JobService {
 
   virtual QueueDepth Depth() = 0;
   virtual double retry_after_s() = 0;
+  /// It stops: what it refuses now, another server may take.
+  [[nodiscard]] virtual bool draining() const { return false; }
 };
 
 }  // namespace assay

@@ -1,0 +1,190 @@
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "broker/documents.h"
+#include "broker/done_cache.h"
+#include "broker/fair_queue.h"
+#include "broker/job_leases.h"
+#include "broker/jobs.h"
+#include "broker/notifier.h"
+#include "broker/store_writer.h"
+
+namespace assay {
+
+/// Every limit of the job service, with its reason.
+struct BrokerLimits {
+  size_t max_queued = 10'000;            ///< an hour of an H200's work at three a second
+  size_t max_queued_per_owner = 5'000;   ///< nobody can take the whole queue
+  size_t max_queued_bytes = 512u << 20;  ///< sources of waiting jobs are kept in memory
+  size_t max_source_bytes = 1u << 20;    ///< lint refuses over 256 KiB with a verdict that says so
+  size_t cache_bytes = 256u << 20;       ///< finished jobs kept in memory
+  int max_redeliveries = 3;              ///< of a job whose worker died: it may be the job's doing
+  double max_timeout_s = 86'400;
+  /// A runner that was asked to end a job after its time limit has this long; the engine itself
+  /// ends a judging in time.
+  double timeout_grace_s = 60;
+  double expected_s = 1;  ///< of a judging before any was seen
+};
+
+struct BrokerOptions {
+  std::string path;  ///< of the SQLite file; ":memory:" in tests
+  BrokerLimits limits;
+  /// What only the runner knows of a request (task, options): kInvalid or kNotFound. Any thread.
+  std::function<Status(const JobRequest&)> check;
+  MetricRegistry* metrics = nullptr;  ///< outlives the broker; null: counted nowhere
+  // Clocks, for tests.
+  std::function<double()> unix_now;  ///< seconds; may jump
+  std::function<TimePoint()> now;    ///< never goes back
+  bool sweep_by_itself = true;       ///< false: the test calls Sweep()
+};
+
+/// The embedded job service: SQLite for what must survive, memory for what must be fast.
+///
+/// What a client was told is durable: a job is accepted, delivered and done only after the
+/// transaction that says so. The life of a job in memory, each arrow a transaction:
+///
+///     queued ──Lease──▶ starting ─▶ running ──Complete──▶ ending ─▶ done
+///        │ ▲                           │ Return, lease expired      ▲
+///        │ └──────── returning ◀───────┘    (4th loss: infra_error) │
+///        └──Cancel─▶ ending ────────────────────────────────────────┘
+///
+/// In the states between, the transaction is on its way and nobody else may move the job. Opening
+/// a store takes up what it finds: running jobs have lost their worker and are queued again.
+class Broker final : public JobService, public JobLeases {
+ public:
+  static Result<std::unique_ptr<Broker>> Open(BrokerOptions options);
+  /// No thread may be in a call. What runs stays `running` in the store and is taken up again.
+  ~Broker() override;
+
+  // JobService
+  Result<Job> Submit(JobRequest request) override;
+  void SubmitThen(JobRequest request, std::function<void(Result<Job>)> done) override;
+  Result<Job> Get(const std::string& id) override;
+  Result<std::shared_ptr<const Job>> Peek(const std::string& id) override;
+  std::vector<Job> List(const JobQuery& query) override;
+  Status Cancel(const std::string& id) override;
+  Result<std::shared_ptr<void>> WhenDone(const std::string& id,
+                                         std::function<void(const Job&)> done) override;
+  Result<std::shared_ptr<void>> Watch(const std::string& id,
+                                      std::function<void(const Job&)> changed) override;
+  QueueDepth Depth() override;
+  double retry_after_s() override;
+
+  // JobLeases
+  Result<std::optional<Delivery>> Lease(const std::string& worker, Seconds wait,
+                                        Seconds ttl) override;
+  Status Renew(const Delivery& delivery, Seconds ttl) override;
+  Status SetStage(const Delivery& delivery, std::string_view stage) override;
+  Status Complete(const Delivery& delivery, json::object verdict) override;
+  Status Return(const Delivery& delivery, bool lost, std::string_view why) override;
+
+  /// From now on nothing is accepted and nothing is delivered; what runs goes on, what is queued
+  /// waits in the store for the next start.
+  void Drain();
+  [[nodiscard]] bool draining() const override;
+  /// As Drain, and ends what runs: it is queued again and waits for the next start.
+  void Interrupt();
+  /// Waits until nothing runs; false at the deadline.
+  bool WaitIdle(TimePoint deadline);
+
+  /// Ends leases that were not renewed and jobs over their time limit. The broker's own thread
+  /// calls it ten times a second.
+  void Sweep();
+
+  DocumentStore* documents() { return documents_.get(); }
+
+ private:
+  enum class Phase { kQueued, kStarting, kRunning, kReturning, kEnding };
+  struct Watcher {
+    std::function<void(const Job&)> call;
+    bool only_done = false;
+  };
+  struct Record {
+    std::shared_ptr<const Job> job;
+    Phase phase = Phase::kQueued;
+    int losses = 0;
+    bool delivered = false;  ///< counted in running_
+    bool cancel_requested = false;
+    bool timed_out = false;
+    std::shared_ptr<std::atomic<bool>> cancelled;
+    TimePoint queued_at;
+    TimePoint started_at;
+    TimePoint lease_end = TimePoint::max();
+    double expected_s = 0;
+    std::vector<std::weak_ptr<Watcher>> watchers;
+  };
+  struct Admission;
+  struct Instruments;
+
+  explicit Broker(BrokerOptions options);
+  Status Recover();
+  void AddRecord(StoredJob stored);
+
+  // broker_submit.cc
+  using Admitted = std::function<void(Result<std::shared_ptr<const Job>>)>;
+  Status Validate(JobRequest* request) const;
+  [[nodiscard]] Status RoomFor(const JobRequest& request) const;
+  Status TryInsert(Admission* admission, Store* store);
+  void FinishAdmission(Admission* admission, const Status& status);
+  /// `admitted` is called on the writer's thread (or at once with a refusal).
+  void Admit(JobRequest request, Admitted admitted);
+
+  // With mutex_ held.
+  Record* FindDelivery(const Delivery& delivery);
+  [[nodiscard]] double ExpectedSeconds(const std::string& owner) const;
+  [[nodiscard]] double MeanSeconds() const;
+  void Notify(Record* record);
+  static FairQueue::Entry EntryOf(const Record& record);
+
+  Status Finish(const std::string& id, std::shared_ptr<Job> job);
+  /// Queued again, or done if it is cancelled or was lost too often. The record is kReturning.
+  Status Requeue(const std::string& id, std::string_view why);
+  static size_t SourceBytes(const JobRequest& request) {
+    return request.source.size() + request.task_source.size();
+  }
+  Result<std::shared_ptr<void>> AddWatcher(const std::string& id, Watcher watcher);
+
+  const BrokerOptions options_;
+  std::unique_ptr<Store> store_;   ///< the writer's
+  std::unique_ptr<Store> reader_;  ///< null for ":memory:"
+  std::unique_ptr<Instruments> instruments_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable queue_changed_;
+  std::condition_variable idle_;
+  std::unordered_map<std::string, Record> records_;  ///< all that are not done
+  std::map<int64_t, std::string> queued_;            ///< ids by sequence
+  FairQueue queue_;
+  DoneCache done_;
+  size_t queued_bytes_ = 0;
+  std::map<std::string, size_t> reserved_;  ///< places of jobs that are being stored, by owner
+  size_t reserved_total_ = 0;
+  size_t running_ = 0;  ///< starting, running, returning, or ending after a delivery
+  size_t workers_ = 0;  ///< most that ran at once: the best known number of workers
+  std::map<std::string, double> seconds_;  ///< by owner, recent mean of a judging
+  double mean_s_ = 0;
+  bool draining_ = false;
+  bool interrupted_ = false;
+  bool stopping_ = false;
+  int64_t next_sequence_ = 1;  ///< the writer's thread only
+
+  std::unique_ptr<DocumentStore> documents_;
+  std::thread sweeper_;
+  // Last, so that they go first: their threads use the members above.
+  std::unique_ptr<Notifier> notifier_;
+  std::unique_ptr<StoreWriter> writer_;
+};
+
+}  // namespace assay

@@ -1,0 +1,333 @@
+#include <algorithm>
+
+#include "base/hash.h"
+#include "base/log.h"
+#include "broker/broker.h"
+#include "broker/instruments.h"
+#include "verdict/verdict.h"
+
+namespace assay {
+namespace {
+
+constexpr double kSmoothing = 0.2;  ///< of mean durations: the last dozen judgings count
+constexpr size_t kMaxOwnersTimed = 10'000;
+
+void Smooth(double* mean, double value) {
+  *mean = *mean <= 0 ? value : *mean + kSmoothing * (value - *mean);
+}
+
+Error Over(const Delivery& delivery) {
+  return Err(ErrorCode::kClosed, "{}: delivery {} is over", delivery.job->request.id,
+             delivery.number);
+}
+
+bool IsStatus(std::string_view status) {
+  for (int i = 0; i <= static_cast<int>(VerdictStatus::kCancelled); ++i)
+    if (ToString(static_cast<VerdictStatus>(i)) == status) return true;
+  return false;
+}
+
+TimePoint LeaseEnd(TimePoint now, Seconds ttl) {
+  return ttl.count() <= 0 ? TimePoint::max() : now + std::chrono::duration_cast<Duration>(ttl);
+}
+
+}  // namespace
+
+json::object UnjudgedVerdict(const JobRequest& request, bool cancelled, std::string_view name,
+                             std::string_view message) {
+  Records records;
+  records.id = request.id;
+  records.task_id = request.task_id;
+  records.submission_sha256 = Sha256Hex(request.source);
+  records.failure.kind = cancelled ? FailureKind::kCancelled : FailureKind::kInfrastructure;
+  records.failure.stage = Stage::kLint;
+  records.failure.name = name;
+  records.failure.message = message;
+  return ToJson(Decide(std::move(records)), /*full=*/false);
+}
+
+Result<std::optional<Delivery>> Broker::Lease(const std::string& worker, Seconds wait,
+                                              Seconds ttl) {
+  const TimePoint deadline = DeadlineIn(wait);
+  std::shared_ptr<Job> job;
+  {
+    std::unique_lock guard(mutex_);
+    const auto ready = [&] { return stopping_ || (!draining_ && queue_.size() > 0); };
+    if (!queue_changed_.wait_until(guard, deadline, ready) || stopping_)
+      return std::optional<Delivery>();
+    const std::optional<FairQueue::Entry> next = queue_.Pop();
+    const auto entry = queued_.find(next->sequence);
+    Record& record = records_[entry->second];
+    queued_.erase(entry);
+    record.expected_s = ExpectedSeconds(next->owner);
+    queue_.Charge(next->owner, record.expected_s);
+    record.phase = Phase::kStarting;
+    record.delivered = true;
+    queued_bytes_ -= SourceBytes(record.job->request);
+    workers_ = std::max(workers_, ++running_);
+    job = std::make_shared<Job>(*record.job);
+  }
+  job->state = JobState::kRunning;
+  job->stage.clear();
+  job->worker = worker;
+  job->started_at = std::max(options_.unix_now(), job->submitted_at);
+  ++job->deliveries;
+  const Status stored = writer_->Run([&](Store* store) { return store->SetRunning(*job); });
+
+  std::unique_lock guard(mutex_);
+  Record& record = records_[job->request.id];
+  if (!stored.ok()) {
+    record.phase = Phase::kQueued;
+    record.delivered = false;
+    --running_;
+    queued_bytes_ += SourceBytes(job->request);
+    queue_.Charge(job->request.owner, -record.expected_s);
+    queue_.Push(EntryOf(record));
+    queued_.emplace(job->sequence, job->request.id);
+    return stored.error();
+  }
+  record.started_at = options_.now();
+  record.lease_end = LeaseEnd(record.started_at, ttl);
+  if (job->deliveries == 1)
+    instruments_->wait.Observe(
+        std::max(0.0, Seconds(record.started_at - record.queued_at).count()));
+  instruments_->deliveries.Add();
+  record.job = job;
+  record.phase = Phase::kRunning;
+  Notify(&record);
+  return std::optional(Delivery{job, job->deliveries, record.cancelled});
+}
+
+Broker::Record* Broker::FindDelivery(const Delivery& delivery) {
+  const auto found = records_.find(delivery.job->request.id);
+  if (found == records_.end() || found->second.phase != Phase::kRunning ||
+      found->second.job->deliveries != delivery.number)
+    return nullptr;
+  return &found->second;
+}
+
+Status Broker::Renew(const Delivery& delivery, Seconds ttl) {
+  const std::lock_guard guard(mutex_);
+  Record* record = FindDelivery(delivery);
+  if (record == nullptr) return Over(delivery);
+  record->lease_end = LeaseEnd(options_.now(), ttl);
+  return {};
+}
+
+Status Broker::SetStage(const Delivery& delivery, std::string_view stage) {
+  const std::lock_guard guard(mutex_);
+  Record* record = FindDelivery(delivery);
+  if (record == nullptr) return Over(delivery);
+  auto job = std::make_shared<Job>(*record->job);
+  job->stage = stage;
+  record->job = std::move(job);
+  Notify(record);
+  return {};
+}
+
+Status Broker::Complete(const Delivery& delivery, json::object verdict) {
+  std::shared_ptr<Job> job;
+  bool interrupted = false;
+  {
+    const std::lock_guard guard(mutex_);
+    Record* record = FindDelivery(delivery);
+    if (record == nullptr) {
+      instruments_->late.Add();
+      return Over(delivery);
+    }
+    const bool unasked = !record->cancel_requested &&
+                         GetString(verdict, "status") == ToString(VerdictStatus::kCancelled);
+    // A service that stops cancels what runs; that is nobody's verdict.
+    interrupted = unasked && interrupted_;
+    record->phase = interrupted ? Phase::kReturning : Phase::kEnding;
+    job = std::make_shared<Job>(*record->job);
+    if (unasked && record->timed_out)
+      verdict = UnjudgedVerdict(job->request, false, "time_limit",
+                                fmt::format("the judging did not end by itself after the {:g} s "
+                                            "that were asked for",
+                                            job->request.timeout_s));
+  }
+  if (interrupted) return Requeue(job->request.id, "the service stops");
+  if (!IsStatus(GetString(verdict, "status"))) {
+    LogWarn("{}: {} returned no verdict", job->request.id, job->worker);
+    verdict = UnjudgedVerdict(job->request, false, "no_verdict", "the worker returned no verdict");
+  }
+  job->verdict = std::move(verdict);
+  const Status stored = Finish(job->request.id, job);
+  if (!stored.ok()) {
+    const std::lock_guard guard(mutex_);
+    records_[job->request.id].phase = Phase::kRunning;
+  }
+  return stored;
+}
+
+/// The record is kEnding, so that nobody else moves it.
+Status Broker::Finish(const std::string& id, std::shared_ptr<Job> job) {
+  job->state = JobState::kDone;
+  job->stage.clear();
+  job->finished_at = std::max({options_.unix_now(), job->started_at, job->submitted_at});
+  ASSAY_RETURN_IF_ERROR(
+      writer_->Run([&](Store* store) { return store->SetDone(*job, job->deliveries); }));
+  instruments_->Verdict(*job);
+  {
+    const std::lock_guard guard(mutex_);
+    Record& record = records_[id];
+    record.job = job;
+    if (record.delivered) {
+      const double seconds = std::max(0.0, Seconds(options_.now() - record.started_at).count());
+      queue_.Charge(job->request.owner, seconds - record.expected_s);
+      instruments_->judging.Observe(seconds);
+      Smooth(&mean_s_, seconds);
+      if (seconds_.size() > kMaxOwnersTimed) seconds_.clear();
+      Smooth(&seconds_[job->request.owner], seconds);
+      --running_;
+    }
+    Notify(&record);
+    records_.erase(id);
+    done_.Put(std::move(job));
+  }
+  idle_.notify_all();
+  return {};
+}
+
+Status Broker::Return(const Delivery& delivery, bool lost, std::string_view why) {
+  {
+    const std::lock_guard guard(mutex_);
+    Record* record = FindDelivery(delivery);
+    if (record == nullptr) return Over(delivery);
+    record->phase = Phase::kReturning;
+    record->losses += lost ? 1 : 0;
+    record->cancelled->store(true);  // for what may still work on it
+  }
+  if (lost) instruments_->losses.Add();
+  return Requeue(delivery.job->request.id, why);
+}
+
+Status Broker::Requeue(const std::string& id, std::string_view why) {
+  std::shared_ptr<Job> job;
+  int losses = 0;
+  bool cancelled = false;
+  {
+    const std::lock_guard guard(mutex_);
+    Record& record = records_[id];
+    job = std::make_shared<Job>(*record.job);
+    losses = record.losses;
+    cancelled = record.cancel_requested;
+  }
+  Status stored;
+  if (cancelled || losses > options_.limits.max_redeliveries) {
+    job->verdict =
+        cancelled
+            ? UnjudgedVerdict(job->request, true, "cancelled", "the submission was cancelled")
+            : UnjudgedVerdict(job->request, false, "lost",
+                              fmt::format("{} workers were lost on it; the last: {}", losses, why));
+    stored = Finish(id, job);
+    if (stored.ok()) return stored;
+  } else {
+    LogWarn("{}: delivery {} to {} ended without a result: {}", id, job->deliveries, job->worker,
+            why);
+    stored = writer_->Run([&](Store* store) { return store->SetQueued(id, losses); });
+  }
+  {
+    // What cannot be written is queued in memory all the same: the next delivery is written again.
+    const std::lock_guard guard(mutex_);
+    Record& record = records_[id];
+    job->state = JobState::kQueued;
+    job->stage.clear();
+    job->verdict.clear();
+    job->finished_at = 0;
+    queue_.Charge(job->request.owner,
+                  Seconds(options_.now() - record.started_at).count() - record.expected_s);
+    queued_bytes_ += SourceBytes(job->request);
+    record.phase = Phase::kQueued;
+    record.delivered = false;
+    record.timed_out = false;
+    // The old flag stays with the old worker.
+    record.cancelled = std::make_shared<std::atomic<bool>>(record.cancel_requested);
+    record.lease_end = TimePoint::max();
+    --running_;
+    record.job = job;
+    queue_.Push(EntryOf(record));
+    queued_.emplace(job->sequence, id);
+    Notify(&record);
+  }
+  queue_changed_.notify_one();
+  idle_.notify_all();
+  return stored;
+}
+
+Status Broker::Cancel(const std::string& id) {
+  std::shared_ptr<Job> job;
+  {
+    const std::lock_guard guard(mutex_);
+    const auto found = records_.find(id);
+    if (found != records_.end()) {
+      Record& record = found->second;
+      if (record.phase == Phase::kEnding) return {};
+      if (record.phase == Phase::kQueued) {
+        static_cast<void>(queue_.Remove(EntryOf(record)));
+        queued_.erase(record.job->sequence);
+        record.phase = Phase::kEnding;
+        queued_bytes_ -= SourceBytes(record.job->request);
+        job = std::make_shared<Job>(*record.job);
+      } else {
+        record.cancel_requested = true;
+      }
+    }
+  }
+  if (job) {
+    job->verdict = UnjudgedVerdict(job->request, true, "cancelled", "the submission was cancelled");
+    Status stored = Finish(id, job);
+    if (stored.ok()) return stored;
+    const std::lock_guard guard(mutex_);
+    Record& record = records_[id];
+    record.phase = Phase::kQueued;
+    queued_bytes_ += SourceBytes(job->request);
+    queue_.Push(EntryOf(record));
+    queued_.emplace(job->sequence, id);
+    return stored;
+  }
+  ASSAY_ASSIGN_OR_RETURN(const std::shared_ptr<const Job> known, Peek(id));
+  if (known->state == JobState::kDone) return {};
+  // First on the disk: after a restart it must not run again.
+  ASSAY_RETURN_IF_ERROR(writer_->Run([&](Store* store) { return store->SetCancelRequested(id); }));
+  bool again = false;
+  {
+    const std::lock_guard guard(mutex_);
+    if (const auto found = records_.find(id); found != records_.end()) {
+      found->second.cancelled->store(true);
+      again = found->second.phase == Phase::kQueued;
+    }
+  }
+  // It came back to the queue meanwhile.
+  return again ? Cancel(id) : Status();
+}
+
+void Broker::Sweep() {
+  std::vector<std::string> expired;
+  {
+    const std::lock_guard guard(mutex_);
+    const TimePoint now = options_.now();
+    for (auto& [id, record] : records_) {
+      if (record.phase != Phase::kRunning) continue;
+      if (record.lease_end < now) {
+        record.phase = Phase::kReturning;
+        ++record.losses;
+        record.cancelled->store(true);  // for a worker that lives after all
+        expired.push_back(id);
+        continue;
+      }
+      const double limit = record.job->request.timeout_s;
+      if (limit > 0 && !record.timed_out &&
+          Seconds(now - record.started_at).count() > limit + options_.limits.timeout_grace_s) {
+        record.timed_out = true;
+        record.cancelled->store(true);
+      }
+    }
+  }
+  instruments_->losses.Add(static_cast<double>(expired.size()));
+  for (const std::string& id : expired)
+    static_cast<void>(Requeue(id, "its lease was not renewed in time"));
+}
+
+}  // namespace assay

@@ -1,0 +1,52 @@
+#include "broker/done_cache.h"
+
+namespace assay {
+namespace {
+
+size_t ApproximateBytes(const json::value& value) {
+  size_t bytes = sizeof(json::value);
+  if (value.is_string()) {
+    bytes += value.get_string().capacity();
+  } else if (value.is_array()) {
+    for (const json::value& item : value.get_array()) bytes += ApproximateBytes(item);
+  } else if (value.is_object()) {
+    for (const auto& [key, item] : value.get_object())
+      bytes += key.size() + sizeof(json::key_value_pair) + ApproximateBytes(item);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+size_t ApproximateBytes(const Job& job) {
+  size_t bytes = sizeof(Job) + job.request.source.size() + job.request.task_source.size();
+  for (const json::object* object : {&job.request.options, &job.verdict})
+    for (const auto& [key, item] : *object)
+      bytes += key.size() + sizeof(json::key_value_pair) + ApproximateBytes(item);
+  return bytes;
+}
+
+void DoneCache::Put(std::shared_ptr<const Job> job) {
+  const std::string id = job->request.id;
+  Entry entry{std::move(job), 0};
+  entry.bytes = ApproximateBytes(*entry.job);
+  if (entry.bytes > max_bytes_) return;
+  const size_t bytes = entry.bytes;
+  if (!jobs_.emplace(id, std::move(entry)).second) return;  // a finished job never changes
+  order_.push_back(id);
+  bytes_ += bytes;
+  while (bytes_ > max_bytes_) {
+    const auto oldest = jobs_.find(order_.front());
+    ASSAY_CHECK(oldest != jobs_.end());
+    bytes_ -= oldest->second.bytes;
+    jobs_.erase(oldest);
+    order_.pop_front();
+  }
+}
+
+std::shared_ptr<const Job> DoneCache::Find(const std::string& id) const {
+  const auto found = jobs_.find(id);
+  return found == jobs_.end() ? nullptr : found->second.job;
+}
+
+}  // namespace assay

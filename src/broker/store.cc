@@ -1,0 +1,364 @@
+#include "broker/store.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include <cerrno>
+
+#include "base/hash.h"
+
+namespace assay {
+namespace {
+
+/// "assy" as PRAGMA application_id, so that file(1) and we know the file.
+constexpr int64_t kApplicationId = 0x61737379;
+
+constexpr const char* kSchema = R"(
+  CREATE TABLE sources(sha256 TEXT PRIMARY KEY, text BLOB NOT NULL);
+  CREATE TABLE jobs(
+    sequence INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    owner TEXT NOT NULL,
+    idempotency TEXT,
+    fingerprint TEXT NOT NULL,
+    task_id TEXT NOT NULL,
+    task_source TEXT REFERENCES sources,
+    entry TEXT NOT NULL,
+    submission_entry TEXT NOT NULL,
+    source TEXT NOT NULL REFERENCES sources,
+    options TEXT NOT NULL,
+    priority INTEGER NOT NULL,
+    timeout_s REAL NOT NULL,
+    state INTEGER NOT NULL,
+    cancel INTEGER NOT NULL DEFAULT 0,
+    deliveries INTEGER NOT NULL DEFAULT 0,
+    losses INTEGER NOT NULL DEFAULT 0,
+    submitted_at REAL NOT NULL,
+    started_at REAL NOT NULL DEFAULT 0,
+    finished_at REAL NOT NULL DEFAULT 0,
+    worker TEXT NOT NULL DEFAULT '',
+    status TEXT,
+    verdict TEXT,
+    raw TEXT);
+  CREATE UNIQUE INDEX jobs_idempotency ON jobs(owner, idempotency) WHERE idempotency IS NOT NULL;
+  CREATE INDEX jobs_unfinished ON jobs(sequence) WHERE state < 2;
+  CREATE INDEX jobs_owner ON jobs(owner, sequence);
+  CREATE INDEX jobs_task ON jobs(task_id, sequence);
+  CREATE TABLE documents(
+    kind TEXT NOT NULL, id TEXT NOT NULL, document TEXT NOT NULL, changed INTEGER NOT NULL,
+    PRIMARY KEY(kind, id)) WITHOUT ROWID;
+  CREATE INDEX documents_changed ON documents(kind, changed);
+)";
+
+static_assert(static_cast<int>(JobState::kDone) == 2, "the index jobs_unfinished names it");
+
+// Columns in the order in which ReadJob() takes them.
+#define ASSAY_JOB_COLUMNS                                                                     \
+  "j.sequence, j.id, j.owner, j.idempotency, j.fingerprint, j.task_id, j.entry, "             \
+  "j.submission_entry, j.options, j.priority, j.timeout_s, j.state, j.cancel, j.deliveries, " \
+  "j.losses, j.submitted_at, j.started_at, j.finished_at, j.worker, j.verdict"
+// What is large comes after them, where it is wanted.
+#define ASSAY_WHOLE_JOB           \
+  "SELECT " ASSAY_JOB_COLUMNS     \
+  ", s.text, t.text, j.raw FROM " \
+  "jobs j JOIN sources s ON s.sha256 = j.source LEFT JOIN sources t ON t.sha256 = j.task_source "
+#define ASSAY_MATCHES                                                             \
+  "WHERE (?1 = '' OR j.owner = ?1) AND (?2 < 0 OR j.state = ?2) AND (?3 = '' OR " \
+  "j.task_id = ?3) AND (?4 = '' OR j.status = ?4) AND j.sequence < ?5 "
+
+/// Raw samples and output are large and rarely wanted: they have a column of their own.
+constexpr std::string_view kRawMembers[] = {"raw", "stdout", "stderr"};
+
+json::object Parsed(const std::string& text) {
+  Result<json::object> object = ParseJsonObject(text, 256u << 20);
+  return object.ok() ? *std::move(object) : json::object();
+}
+
+StoredJob ReadJob(const Query& query) {
+  StoredJob stored;
+  Job& job = stored.job;
+  job.sequence = query.Int(0);
+  job.request.id = query.Text(1);
+  job.request.owner = query.Text(2);
+  job.request.idempotency = query.Text(3);
+  stored.fingerprint = query.Text(4);
+  job.request.task_id = query.Text(5);
+  job.request.entry = query.Text(6);
+  job.request.submission_entry = query.Text(7);
+  job.request.options = Parsed(query.Text(8));
+  job.request.priority = static_cast<int>(query.Int(9));
+  job.request.timeout_s = query.Real(10);
+  job.state = static_cast<JobState>(query.Int(11));
+  stored.cancel_requested = query.Int(12) != 0;
+  job.deliveries = static_cast<int>(query.Int(13));
+  stored.losses = static_cast<int>(query.Int(14));
+  job.submitted_at = query.Real(15);
+  job.started_at = query.Real(16);
+  job.finished_at = query.Real(17);
+  job.worker = query.Text(18);
+  if (!query.IsNull(19)) job.verdict = Parsed(query.Text(19));
+  return stored;
+}
+
+StoredJob ReadWholeJob(const Query& query) {
+  StoredJob stored = ReadJob(query);
+  stored.job.request.source = query.Text(20);
+  stored.job.request.task_source = query.Text(21);
+  if (!query.IsNull(22))
+    for (auto& [key, value] : Parsed(query.Text(22))) stored.job.verdict[key] = std::move(value);
+  return stored;
+}
+
+void BindMatches(Query* query, const JobQuery& wanted) {
+  query->Bind(1, wanted.owner)
+      .Bind(2, wanted.state ? static_cast<int>(*wanted.state) : -1)
+      .Bind(3, wanted.task_id)
+      .Bind(4, wanted.status)
+      .Bind(5, wanted.before);
+}
+
+Result<int64_t> Pragma(Database* db, const char* sql) {
+  Query query(db, sql);
+  if (query.Step()) return query.Int(0);
+  if (!query.status().ok()) return query.status().error();
+  return Err(ErrorCode::kInternal, "'{}' answers nothing", sql);
+}
+
+/// Held by the one process that writes; the kernel releases it with the process.
+Result<UniqueFd> LockForWriting(const std::string& path) {
+  const std::string lock_path = path + ".lock";
+  UniqueFd lock(::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!lock.valid()) return ErrnoError("cannot write '" + lock_path + "'", errno);
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) return lock;
+  if (errno != EWOULDBLOCK) return ErrnoError("cannot lock '" + lock_path + "'", errno);
+  return Err(ErrorCode::kUnavailable,
+             "the store '{}' is in use by another process; stop that server or name another store",
+             path);
+}
+
+}  // namespace
+
+std::string Fingerprint(const JobRequest& request) {
+  // Serialized JSON is an unambiguous concatenation.
+  return Sha256Hex(json::serialize(json::array{request.task_id, request.task_source, request.entry,
+                                               request.submission_entry, request.source,
+                                               request.options, request.timeout_s}));
+}
+
+Result<std::unique_ptr<Store>> Store::Open(const std::string& path, Mode mode) {
+  const bool memory = path == ":memory:";
+  UniqueFd lock;
+  if (mode == Mode::kWrite && !memory) {
+    ASSAY_ASSIGN_OR_RETURN(lock, LockForWriting(path));
+  }
+  ASSAY_ASSIGN_OR_RETURN(
+      std::unique_ptr<Database> db,
+      Database::Open({.path = path, .read_only = mode == Mode::kRead && !memory}));
+  std::unique_ptr<Store> store(new Store(std::move(db), std::move(lock)));
+  ASSAY_RETURN_IF_ERROR(store->CheckVersion(mode == Mode::kWrite));
+  if (mode == Mode::kWrite) {
+    // FULL: a commit is on the disk when it returns, so that "accepted" and a verdict once shown
+    // also survive a loss of power, not only of the process (for that NORMAL would do). Commits are
+    // shared by all who wait, so it costs one fsync for many.
+    ASSAY_RETURN_IF_ERROR(store->db_->Execute(
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;"));
+  }
+  return store;
+}
+
+Status Store::CheckVersion(bool may_write) {
+  ASSAY_ASSIGN_OR_RETURN(const int64_t version, Pragma(db_.get(), "PRAGMA user_version"));
+  ASSAY_ASSIGN_OR_RETURN(const int64_t application, Pragma(db_.get(), "PRAGMA application_id"));
+  ASSAY_ASSIGN_OR_RETURN(const int64_t tables,
+                         Pragma(db_.get(), "SELECT count(*) FROM sqlite_master"));
+  if (tables == 0 && version == 0 && may_write) {
+    const std::string create = fmt::format(
+        "BEGIN IMMEDIATE; {} PRAGMA application_id = {}; PRAGMA user_version = {}; COMMIT;",
+        kSchema, kApplicationId, kVersion);
+    return db_->Execute(create.c_str());
+  }
+  if (application != kApplicationId)
+    return Err(ErrorCode::kInvalid, "'{}' is another program's database; name another file",
+               db_->path());
+  if (version > kVersion)
+    return Err(
+        ErrorCode::kInvalid,
+        "'{}' was made by a newer Assay (its tables have version {}, this one knows {}); use "
+        "that version, or another store",
+        db_->path(), version, kVersion);
+  // Version 1 is the first: there is nothing to migrate from.
+  if (version < 1)
+    return Err(ErrorCode::kInvalid, "'{}' has tables of the unknown version {}", db_->path(),
+               version);
+  return {};
+}
+
+Status Store::PutSource(const std::string& text, const std::string& sha256) {
+  Query query(db_.get(), "INSERT OR IGNORE INTO sources(sha256, text) VALUES (?1, ?2)");
+  return query.Bind(1, sha256).Bind(2, text).Run();
+}
+
+Status Store::Insert(const StoredJob& stored) {
+  const Job& job = stored.job;
+  const JobRequest& request = job.request;
+  const std::string source = Sha256Hex(request.source);
+  ASSAY_RETURN_IF_ERROR(PutSource(request.source, source));
+  const std::string task_source = request.task_source.empty() ? "" : Sha256Hex(request.task_source);
+  if (!task_source.empty()) ASSAY_RETURN_IF_ERROR(PutSource(request.task_source, task_source));
+  Query query(db_.get(),
+              "INSERT INTO jobs(sequence, id, owner, idempotency, fingerprint, task_id, "
+              "task_source, entry, submission_entry, source, options, priority, timeout_s, state, "
+              "submitted_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, "
+              "?15)");
+  query.Bind(1, job.sequence).Bind(2, request.id).Bind(3, request.owner);
+  if (request.idempotency.empty())
+    query.BindNull(4);
+  else
+    query.Bind(4, request.idempotency);
+  query.Bind(5, stored.fingerprint).Bind(6, request.task_id);
+  if (task_source.empty())
+    query.BindNull(7);
+  else
+    query.Bind(7, task_source);
+  return query.Bind(8, request.entry)
+      .Bind(9, request.submission_entry)
+      .Bind(10, source)
+      .Bind(11, json::serialize(request.options))
+      .Bind(12, request.priority)
+      .Bind(13, request.timeout_s)
+      .Bind(14, static_cast<int>(job.state))
+      .Bind(15, job.submitted_at)
+      .Run();
+}
+
+Status Store::SetRunning(const Job& job) {
+  Query query(db_.get(),
+              "UPDATE jobs SET state = 1, deliveries = ?2, started_at = ?3, worker = ?4 "
+              "WHERE id = ?1");
+  return query.Bind(1, job.request.id)
+      .Bind(2, job.deliveries)
+      .Bind(3, job.started_at)
+      .Bind(4, job.worker)
+      .Run();
+}
+
+Status Store::SetQueued(const std::string& id, int losses) {
+  Query query(db_.get(), "UPDATE jobs SET state = 0, losses = ?2 WHERE id = ?1 AND state < 2");
+  return query.Bind(1, id).Bind(2, losses).Run();
+}
+
+Status Store::SetCancelRequested(const std::string& id) {
+  Query query(db_.get(), "UPDATE jobs SET cancel = 1 WHERE id = ?1 AND state < 2");
+  return query.Bind(1, id).Run();
+}
+
+Status Store::SetDone(const Job& job, int delivery) {
+  json::object verdict = job.verdict;
+  json::object raw;
+  for (const std::string_view key : kRawMembers)
+    if (json::value* value = verdict.if_contains(key)) {
+      raw[key] = std::move(*value);
+      verdict.erase(key);
+    }
+  Query query(db_.get(),
+              "UPDATE jobs SET state = 2, finished_at = ?3, worker = ?4, status = ?5, verdict = "
+              "?6, raw = ?7 WHERE id = ?1 AND state < 2 AND deliveries = ?2");
+  query.Bind(1, job.request.id)
+      .Bind(2, delivery)
+      .Bind(3, job.finished_at)
+      .Bind(4, job.worker)
+      .Bind(5, GetString(verdict, "status"))
+      .Bind(6, json::serialize(verdict));
+  if (raw.empty())
+    query.BindNull(7);
+  else
+    query.Bind(7, json::serialize(raw));
+  ASSAY_RETURN_IF_ERROR(query.Run());
+  if (db_->Changes() == 1) return {};
+  return Err(ErrorCode::kClosed, "{}: delivery {} is not the last one any more", job.request.id,
+             delivery);
+}
+
+Result<std::optional<StoredJob>> Store::Find(const std::string& id) {
+  Query query(db_.get(), ASSAY_WHOLE_JOB "WHERE j.id = ?1");
+  query.Bind(1, id);
+  if (query.Step()) return std::optional(ReadWholeJob(query));
+  if (!query.status().ok()) return query.status().error();
+  return std::optional<StoredJob>();
+}
+
+Result<std::optional<StoredJob>> Store::FindIdempotent(const std::string& owner,
+                                                       const std::string& key) {
+  Query query(db_.get(), ASSAY_WHOLE_JOB "WHERE j.owner = ?1 AND j.idempotency = ?2");
+  query.Bind(1, owner).Bind(2, key);
+  if (query.Step()) return std::optional(ReadWholeJob(query));
+  if (!query.status().ok()) return query.status().error();
+  return std::optional<StoredJob>();
+}
+
+Result<std::vector<StoredJob>> Store::Unfinished() {
+  std::vector<StoredJob> jobs;
+  Query query(db_.get(), ASSAY_WHOLE_JOB "WHERE j.state < 2 ORDER BY j.sequence");
+  while (query.Step()) jobs.push_back(ReadWholeJob(query));
+  if (!query.status().ok()) return query.status().error();
+  return jobs;
+}
+
+Result<int64_t> Store::LastSequence() {
+  return Pragma(db_.get(), "SELECT coalesce(max(sequence), 0) FROM jobs");
+}
+
+Result<std::vector<Job>> Store::List(const JobQuery& wanted) {
+  std::vector<Job> jobs;
+  Query query(db_.get(), "SELECT " ASSAY_JOB_COLUMNS " FROM jobs j " ASSAY_MATCHES
+                         "ORDER BY j.sequence DESC LIMIT ?6");
+  BindMatches(&query, wanted);
+  query.Bind(6, static_cast<int64_t>(wanted.limit));
+  while (query.Step()) jobs.push_back(ReadJob(query).job);
+  if (!query.status().ok()) return query.status().error();
+  return jobs;
+}
+
+Status Store::ForEach(const JobQuery& wanted, const std::function<bool(const StoredJob&)>& visit) {
+  Query query(db_.get(), ASSAY_WHOLE_JOB ASSAY_MATCHES "ORDER BY j.sequence");
+  BindMatches(&query, wanted);
+  while (query.Step())
+    if (!visit(ReadWholeJob(query))) break;
+  return query.status();
+}
+
+Status Store::PutDocument(const std::string& kind, const std::string& id,
+                          const json::object& document) {
+  Query query(db_.get(),
+              "INSERT INTO documents(kind, id, document, changed) VALUES (?1, ?2, ?3, "
+              "(SELECT coalesce(max(changed), 0) + 1 FROM documents WHERE kind = ?1)) "
+              "ON CONFLICT(kind, id) DO UPDATE SET document = excluded.document, "
+              "changed = excluded.changed");
+  return query.Bind(1, kind).Bind(2, id).Bind(3, json::serialize(document)).Run();
+}
+
+Result<json::object> Store::GetDocument(const std::string& kind, const std::string& id) {
+  Query query(db_.get(), "SELECT document FROM documents WHERE kind = ?1 AND id = ?2");
+  query.Bind(1, kind).Bind(2, id);
+  if (query.Step()) return Parsed(query.Text(0));
+  if (!query.status().ok()) return query.status().error();
+  return Err(ErrorCode::kNotFound, "there is no {} '{}'", kind, id);
+}
+
+Status Store::DeleteDocument(const std::string& kind, const std::string& id) {
+  Query query(db_.get(), "DELETE FROM documents WHERE kind = ?1 AND id = ?2");
+  ASSAY_RETURN_IF_ERROR(query.Bind(1, kind).Bind(2, id).Run());
+  if (db_->Changes() == 1) return {};
+  return Err(ErrorCode::kNotFound, "there is no {} '{}'", kind, id);
+}
+
+Result<std::vector<std::string>> Store::ListDocuments(const std::string& kind, size_t limit) {
+  std::vector<std::string> ids;
+  Query query(db_.get(), "SELECT id FROM documents WHERE kind = ?1 ORDER BY changed DESC LIMIT ?2");
+  query.Bind(1, kind).Bind(2, static_cast<int64_t>(std::min<size_t>(limit, INT64_MAX)));
+  while (query.Step()) ids.push_back(query.Text(0));
+  if (!query.status().ok()) return query.status().error();
+  return ids;
+}
+
+}  // namespace assay

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "broker/jobs.h"
+#include "broker/sqlite.h"
+
+namespace assay {
+
+/// A job as it is stored: what clients see, and what the broker needs to go on with it.
+struct StoredJob {
+  Job job;
+  std::string fingerprint;        ///< of everything that decides the verdict, see Fingerprint()
+  bool cancel_requested = false;  ///< while it ran; it must not run again
+  int losses = 0;                 ///< deliveries that ended without a result
+};
+
+/// Hash of a request's content without its id, owner and idempotency key: two requests that are the
+/// same question.
+std::string Fingerprint(const JobRequest& request);
+
+/// The tables: jobs, sources (content-addressed, each text once), documents. The statements only;
+/// threads, transactions and states are the broker's. Used by one thread at a time (see
+/// Database::mutex).
+///
+/// Version of the tables: PRAGMA user_version. A newer file is refused; older ones are migrated
+/// when they are opened for writing.
+class Store {
+ public:
+  static constexpr int kVersion = 1;
+
+  enum class Mode {
+    kWrite,  ///< the only writer (an advisory lock beside the file says so); makes the file
+    kRead,   ///< beside a writer, or alone
+  };
+  /// kInvalid: no store, a damaged one, or a newer one. kUnavailable: another process writes it.
+  /// kNotFound: kRead and no file.
+  static Result<std::unique_ptr<Store>> Open(const std::string& path, Mode mode);
+
+  Database& db() { return *db_; }
+
+  // --- jobs, writing; inside a transaction of the caller -----------------------------------------
+  Status Insert(const StoredJob& job);
+  /// running, one delivery more; job.deliveries is the new count.
+  Status SetRunning(const Job& job);
+  /// queued again after delivery `job.deliveries` was lost (or was given back: same losses).
+  Status SetQueued(const std::string& id, int losses);
+  Status SetCancelRequested(const std::string& id);
+  /// done with `job.verdict`, if it is not done and `delivery` is still the last one; else kClosed.
+  Status SetDone(const Job& job, int delivery);
+
+  // --- jobs, reading -----------------------------------------------------------------------------
+  Result<std::optional<StoredJob>> Find(const std::string& id);
+  Result<std::optional<StoredJob>> FindIdempotent(const std::string& owner, const std::string& key);
+  /// Everything that is not done, in order of acceptance.
+  Result<std::vector<StoredJob>> Unfinished();
+  Result<int64_t> LastSequence();
+  /// Newest first; without sources and raw samples.
+  Result<std::vector<Job>> List(const JobQuery& query);
+  /// Calls `visit` with every job that matches, oldest first, whole; stops when it returns false.
+  Status ForEach(const JobQuery& query, const std::function<bool(const StoredJob&)>& visit);
+
+  // --- documents ---------------------------------------------------------------------------------
+  Status PutDocument(const std::string& kind, const std::string& id, const json::object& document);
+  Result<json::object> GetDocument(const std::string& kind, const std::string& id);
+  Status DeleteDocument(const std::string& kind, const std::string& id);
+  Result<std::vector<std::string>> ListDocuments(const std::string& kind, size_t limit);
+
+ private:
+  Store(std::unique_ptr<Database> db, UniqueFd lock) : db_(std::move(db)), lock_(std::move(lock)) {}
+  Status CheckVersion(bool may_write);
+  Status PutSource(const std::string& text, const std::string& sha256);
+
+  std::unique_ptr<Database> db_;
+  UniqueFd lock_;
+};
+
+}  // namespace assay
