@@ -106,6 +106,7 @@ class Rounds:
 
     def serve(self, model) -> None:
         """Runs rounds until told to stop; an exception in the module ends the loop, in ``error``."""
+        results: list = []
         with torch.no_grad():
             while True:
                 if not self.control.wait_go(self.round, GO_TIMEOUT_S):
@@ -113,7 +114,7 @@ class Rounds:
                 calls, first = self.control.calls(), self.control.first_slot()
                 marks = Marks(self.device, calls, self.events)
                 try:
-                    results = self._one(model, first, calls, marks)
+                    results = self._one(model, first, calls, marks, results)
                     failed = False
                 except BaseException as error:  # SystemExit and KeyboardInterrupt are the module's too
                     self.error, failed = error, True
@@ -131,7 +132,6 @@ class Rounds:
                             check_output(value, self.slots)
                     except Refused as error:
                         self.error = error
-                del results  # before the next round makes new ones
             self.round += 1
 
     def report(self) -> dict:
@@ -140,25 +140,29 @@ class Rounds:
         clocks = [marks.read() for marks in self.clocks]
         return {"inside_us": [calls for calls, _ in clocks], "taking_us": [taking for _, taking in clocks]}
 
-    def _one(self, model, first: int, calls: int, marks) -> list:
-        """K calls, all results taken, the device idle. Returns the results."""
+    def _one(self, model, first: int, calls: int, marks, former: list) -> list:
+        """K calls, all results taken, the device idle. Returns the results. The ``former`` ones, which
+        the judge has read by now, are given up one by one, as callers of a module do."""
         args = self.slots.args[first : first + calls]
         if self.slots.private_inputs or self.slots.report_mutation:
             args = [copied(values) for values in args]
         if self.reused:
-            results = self._run_taking_each(model, args, first, marks)
+            results = self._run_taking_each(model, args, first, marks, former)
         else:
             results = []
             with self.memory.using() if self.memory else contextlib.nullcontext():
                 marks.mark()
                 for values in args:
+                    if former:
+                        former.pop()
                     results.append(self._call(model, values))
                     marks.mark()
+                former.clear()
             self._hand_over(results, first)
             marks.mark()
             if calls > 1 and shares_memory(results):
                 self.reused = True
-                results = self._run_taking_each(model, args, first, marks)
+                results = self._run_taking_each(model, args, first, marks, former)
             elif calls == 1:
                 self._look_for_reuse(results)
         self._synchronize()
@@ -190,10 +194,11 @@ class Rounds:
         if self.memory:
             self.control.places(places)
 
-    def _run_taking_each(self, model, args: list, first: int, marks) -> list:
+    def _run_taking_each(self, model, args: list, first: int, marks, former: list) -> list:
         """Each result is taken before the next call, outside the marks of the call."""
         marks.pairs()
         value = None
+        former.clear()
         for index, values in enumerate(args):
             marks.mark()
             value = self._call(model, values)
