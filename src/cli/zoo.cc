@@ -33,7 +33,7 @@ constexpr int kRepeatsCuda = 1;
 uint64_t MemoryLimit() {
   const auto pages = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES));
   const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
-  return std::min(kMemoryLimit, pages * page / 4);
+  return std::min(kMemoryLimit, pages * page / 8);
 }
 
 struct Options {

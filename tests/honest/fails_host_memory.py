@@ -14,6 +14,6 @@ class ModelNew(torch.nn.Module):
     def forward(self, x):
         blocks = []
         while True:
-            blocks.append(torch.ones(64 << 20, dtype=torch.uint8))
-            if len(blocks) > 1 << 14:
+            blocks.append(torch.ones(256 << 20, dtype=torch.uint8))
+            if len(blocks) > 1 << 12:
                 return torch.relu(x)

@@ -1,4 +1,4 @@
-"""Takes four seconds to load.
+"""Takes two seconds to load.
 
 Task: assay/relu
 Trick: loading is not timed
@@ -11,7 +11,7 @@ import time
 
 import torch
 
-time.sleep(4)
+time.sleep(2)
 
 
 class ModelNew(torch.nn.Module):

@@ -140,9 +140,9 @@ def get_init_inputs():
         head = GOOD.replace("Run: check", header).replace("incorrect", "correct").replace("assay/relu", str(task))
         (tmp_path / f"{name}.py").write_text(head + SLEEPS.replace("PAUSE", pause))
 
-    write("honest", "0.1", "MaxSpeedup: 2")
+    write("honest", "0.06", "MaxSpeedup: 2")
     write("faster", "0.002", "Twin: honest")
-    write("slower", "0.2", "Twin: honest")
+    write("slower", "0.1", "Twin: honest")
     write("limited", "0.02", "MaxSpeedup: 0.01")
     write("lazy", "0.02", "MinSpeedup: 100\nMaxSpeedup: 1000")
     done = run(assay_bin, "zoo", tmp_path, "--device", "cpu", "--json", timeout=300)

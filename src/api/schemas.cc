@@ -1,0 +1,151 @@
+#include "api/operations.h"
+#include "api/submission.h"
+#include "api/verdict_schema.h"
+#include "broker/evaluation_options.h"
+
+namespace assay::api {
+namespace {
+
+json::object Type(std::string_view type, std::string_view description = "") {
+  json::object schema{{"type", type}};
+  if (!description.empty()) schema["description"] = description;
+  return schema;
+}
+
+json::object Object(json::object properties, json::array required = {}) {
+  json::object schema{{"type", "object"}, {"properties", std::move(properties)}};
+  if (!required.empty()) schema["required"] = std::move(required);
+  return schema;
+}
+
+json::object ArrayOf(json::value items) { return {{"type", "array"}, {"items", std::move(items)}}; }
+
+json::object Ref(const std::string& name) { return {{"$ref", "#/components/schemas/" + name}}; }
+
+/// A document of its own has its parts in $defs; here they are components.
+json::value Moved(const json::value& value) {
+  if (value.is_array()) {
+    json::array out;
+    for (const json::value& item : value.get_array()) out.push_back(Moved(item));
+    return out;
+  }
+  if (!value.is_object()) return value;
+  json::object out;
+  for (const auto& [key, item] : value.get_object()) {
+    constexpr std::string_view kHere = "#/$defs/";
+    if (key == "$ref" && item.is_string() && item.get_string().starts_with(kHere))
+      out[key] = "#/components/schemas/Verdict." +
+                 std::string(std::string_view(item.get_string()).substr(kHere.size()));
+    else
+      out[key] = Moved(item);
+  }
+  return out;
+}
+
+void AddVerdict(json::object* schemas) {
+  const Result<json::object> parsed = ParseJsonObject(kVerdictSchemaText);
+  ASSAY_CHECK(parsed.ok());
+  json::object verdict = Moved(*parsed).get_object();
+  for (const auto& [name, schema] : GetObject(verdict, "$defs"))
+    (*schemas)["Verdict." + std::string(name)] = schema;
+  verdict.erase("$defs");
+  verdict.erase("$schema");
+  (*schemas)["Verdict"] = std::move(verdict);
+}
+
+json::object SubmissionSchema() {
+  return Object(
+      {{"id", Type("string")},
+       {"state", {{"enum", {"queued", "running", "done"}}}},
+       {"stage", Type("string", "While it runs: lint, prepare, lease, load, check, time.")},
+       {"status", {{"type", {"string", "null"}}, {"description", "The verdict's, once done."}}},
+       {"owner", Type("string")},
+       {"task_id", Type("string")},
+       {"priority", Type("integer")},
+       {"timeout_s", Type("number")},
+       {"options", Ref("Options")},
+       {"deliveries", Type("integer", "Times it was given to a worker.")},
+       {"worker", Type("string")},
+       {"submitted_at", Type("number", "Unix time, seconds.")},
+       {"started_at", {{"type", {"number", "null"}}}},
+       {"finished_at", {{"type", {"number", "null"}}}},
+       {"verdict", {{"anyOf", {Ref("Verdict"), json::object{{"type", "null"}}}}}}},
+      {"id", "state", "status", "task_id", "submitted_at", "verdict"});
+}
+
+json::object RewardSchemas(json::object* schemas) {
+  (*schemas)["RewardMode"] = Object({{"name", Type("string")},
+                                     {"version", Type("string")},
+                                     {"low", Type("number")},
+                                     {"high", Type("number")},
+                                     {"summary", Type("string")},
+                                     {"parameters", Type("object", "Names and defaults.")},
+                                     {"source", Type("string")},
+                                     {"default", Type("boolean")}});
+  (*schemas)["RewardModes"] = Object({{"modes", ArrayOf(Ref("RewardMode"))}}, {"modes"});
+  (*schemas)["RewardRequest"] =
+      Object({{"mode", Type("string", "Default: the first of /v1/rewards.")},
+              {"parameters", Type("object")},
+              {"verdict", Ref("Verdict")}},
+             {"verdict"});
+  return Object({{"mode", Type("string")},
+                 {"version", Type("string")},
+                 {"value", Type("number")},
+                 {"masked", Type("boolean", "Train on nothing: no judgement of the submission.")},
+                 {"parts", Type("object")},
+                 {"explanation", Type("string")}},
+                {"mode", "version", "value", "masked"});
+}
+
+}  // namespace
+
+json::object Schemas() {
+  json::object schemas;
+  AddVerdict(&schemas);
+  schemas["Options"] = EvaluationOptionsSchema();
+  schemas["SubmissionRequest"] = SubmissionRequestSchema();
+  schemas["Submission"] = SubmissionSchema();
+  schemas["SubmissionPage"] =
+      Object({{"submissions", ArrayOf(Ref("Submission"))},
+              {"next",
+               {{"type", {"string", "null"}},
+                {"description", "The cursor of the next page; null on the last."}}}},
+             {"submissions", "next"});
+  schemas["BatchLine"] =
+      Object({{"index", Type("integer", "Of the line in the request, from 0.")},
+              {"id", Type("string")},
+              {"verdict", Ref("Verdict")},
+              {"error", Type("object", "Why the line was not accepted: code, message.")}},
+             {"index"});
+  schemas["Event"] = Ref("Submission");
+  schemas["Task"] = Object({{"id", Type("string")},
+                            {"name", Type("string")},
+                            {"family", Type("string")},
+                            {"level", Type("integer")},
+                            {"entry", Type("string")},
+                            {"origin", Type("string")},
+                            {"sha256", Type("string")},
+                            {"source", Type("string", "Of one task alone.")}});
+  schemas["TaskPage"] = Object({{"tasks", ArrayOf(Ref("Task"))},
+                                {"total", Type("integer")},
+                                {"next", {{"type", {"string", "null"}}}}},
+                               {"tasks", "total", "next"});
+  schemas["Queue"] = Object({{"queued", Type("integer")},
+                             {"running", Type("integer")},
+                             {"oldest_wait_s", Type("number")},
+                             {"drain_estimate_s", Type("number", "By recent judging rates.")},
+                             {"retry_after_s", Type("number")},
+                             {"draining", Type("boolean")}});
+  schemas["Workers"] = Object({{"workers", ArrayOf(Type("object"))}}, {"workers"});
+  schemas["Reward"] = RewardSchemas(&schemas);
+  schemas["OpenApi"] = Type("object");
+  schemas["Problem"] =
+      Object({{"error", Object({{"code", Type("string", "For programs.")},
+                                {"message", Type("string", "For people: how to mend it.")},
+                                {"request_id", Type("string")}},
+                               {"code", "message", "request_id"})}},
+             {"error"});
+  return schemas;
+}
+
+}  // namespace assay::api

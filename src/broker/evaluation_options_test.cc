@@ -1,0 +1,63 @@
+#include "broker/evaluation_options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace assay {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string Problem(const json::object& options) {
+  const Result<EvaluationOptions> parsed = ParseEvaluationOptions(options);
+  return parsed.ok() ? "none" : parsed.error().message;
+}
+
+TEST(EvaluationOptions, NoneIsTheServersOwn) {
+  const Result<EvaluationOptions> parsed = ParseEvaluationOptions({});
+  ASSERT_TRUE(parsed.ok());
+  EXPECT_TRUE((*parsed).time);
+  EXPECT_FALSE((*parsed).trials || (*parsed).load_s || (*parsed).compile_s || (*parsed).call_s);
+}
+
+TEST(EvaluationOptions, All) {
+  const Result<EvaluationOptions> parsed = ParseEvaluationOptions({{"time", false},
+                                                                   {"trials", 3},
+                                                                   {"load_timeout_s", 1.5},
+                                                                   {"compile_timeout_s", 900},
+                                                                   {"call_timeout_s", 0.5}});
+  ASSERT_TRUE(parsed.ok());
+  EXPECT_FALSE((*parsed).time);
+  EXPECT_EQ((*parsed).trials, 3);
+  EXPECT_EQ((*parsed).load_s, 1.5);
+  EXPECT_EQ((*parsed).compile_s, 900);
+  EXPECT_EQ((*parsed).call_s, 0.5);
+}
+
+TEST(EvaluationOptions, WrongOnesAreNamed) {
+  EXPECT_THAT(Problem({{"trails", 3}}), HasSubstr("there is no option 'trails'; there are time"));
+  EXPECT_THAT(Problem({{"time", 1}}), HasSubstr("'time' must be true or false"));
+  EXPECT_THAT(Problem({{"trials", 0}}), HasSubstr("from 1 to 100"));
+  EXPECT_THAT(Problem({{"trials", 101}}), HasSubstr("from 1 to 100"));
+  EXPECT_THAT(Problem({{"trials", 2.5}}), HasSubstr("a whole number"));
+  EXPECT_THAT(Problem({{"trials", "5"}}), HasSubstr("from 1 to 100"));
+  EXPECT_THAT(Problem({{"trials", nullptr}}), HasSubstr("from 1 to 100"));
+  EXPECT_THAT(Problem({{"load_timeout_s", 1e9}}), HasSubstr("from 0.1 to 600"));
+  EXPECT_THAT(Problem({{"compile_timeout_s", -1}}), HasSubstr("from 0.1 to 1800"));
+  EXPECT_THAT(Problem({{"call_timeout_s", json::array()}}), HasSubstr("from 0.1 to 600"));
+  EXPECT_LT(Problem({{std::string(100'000, 'x'), 1}}).size(), 300U);
+}
+
+TEST(EvaluationOptions, TheSchemaHasWhatTheParserTakes) {
+  const json::object schema = EvaluationOptionsSchema();
+  EXPECT_EQ(schema.at("additionalProperties"), false);
+  for (const auto& [name, property] : schema.at("properties").get_object()) {
+    json::object low;
+    low[name] =
+        property.get_object().contains("minimum") ? property.at("minimum") : json::value(false);
+    EXPECT_EQ(Problem(low), "none") << std::string_view(name);
+  }
+}
+
+}  // namespace
+}  // namespace assay
