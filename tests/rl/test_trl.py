@@ -275,6 +275,41 @@ def test_the_models_own_answers_have_the_trainers_probabilities(tmp_path, monkey
 
 
 @pytest.mark.filterwarnings("ignore")
+def test_the_example_trains(tmp_path, monkeypatch):
+    """examples/rl/trl_turns.py with a tiny model; the evaluator has no verdict to give, so nothing trains."""
+    import pathlib
+
+    import tiny
+
+    from assay.integrations.evaluator import unavailable
+
+    monkeypatch.setenv("TRL_EXPERIMENTAL_SILENCE", "1")
+    monkeypatch.syspath_prepend(str(pathlib.Path(__file__).resolve().parents[2] / "examples/rl"))
+    import trl_turns
+
+    class Correct:
+        batches = True
+
+        def evaluate(self, submissions):
+            first = {"status": "correct", "correct": True, "compiled": True, "feedback": "", "flags": [],
+                     "timing": {"speedup": {"value": 2.0}}, "profile": {"coverage_time": 0.1}}  # fmt: skip
+            return [first, *(unavailable("gone") for _ in submissions[1:])]
+
+    run = trl_turns.trainer(
+        tiny.model(), [{"task_source": tiny.REFERENCE}], Correct(), turns=1, tokenizer=tiny.tokenizer(),
+        output_dir=str(tmp_path), per_device_train_batch_size=2, num_generations=2, max_steps=1,
+        use_cpu=True, bf16=False, report_to="none", save_strategy="no", max_completion_length=20,
+        disable_tqdm=True, gradient_checkpointing=False, logging_steps=1,
+    )  # fmt: skip
+    run.train()
+    logged = next(e for e in run.state.log_history if "assay/trained_tokens" in e)
+    # One turn was correct, but its own kernels took a tenth of the time; the other has no verdict.
+    assert logged["assay/trained_tokens"] == 0
+    assert logged["coverage/coverage_rs_correct_only_masked_fraction"] == 1.0
+    assert logged["rewards/total/mean"] == pytest.approx((0.5 + 1.0 + 0.05) / 2)
+
+
+@pytest.mark.filterwarnings("ignore")
 def test_rejection_and_coverage_mask_tokens(tmp_path, monkeypatch):
     monkeypatch.setenv("TRL_EXPERIMENTAL_SILENCE", "1")
     options = TurnOptions(
