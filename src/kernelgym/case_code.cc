@@ -183,6 +183,7 @@ class Extractor {
     if (digits_only) return text.size() <= kMostDigits;
     return text.size() <= 2 * kMostDigits &&
            (text[0] == '.' || (text[0] >= '0' && text[0] <= '9')) &&
+           text.find_first_of("0123456789") != std::string_view::npos &&
            text.find_first_not_of("0123456789.eE+-") == std::string_view::npos;
   }
 
@@ -248,8 +249,9 @@ class Extractor {
       case Kind::kTuple:
       case Kind::kDictionary:
       case Kind::kString:
-      case Kind::kSubscript:
         return true;
+      case Kind::kSubscript:
+        return HoldsContainer(tree_.FirstChild(node));
       case Kind::kExpressionList:
         for (NodeId part = tree_.FirstChild(node); part != kNoNode; part = tree_.NextSibling(part))
           if (HoldsContainer(part)) return true;

@@ -147,13 +147,7 @@ void Service::Pump(const std::shared_ptr<Batch>& batch) {
         break;
       }
       if (full) {
-        batch->timer =
-            context_.timers->After(Seconds(std::max(1.0, context_.jobs->retry_after_s())),
-                                   [weak = weak_from_this(), held = std::weak_ptr<Batch>(batch)] {
-                                     const auto self = weak.lock();
-                                     const auto alive = held.lock();
-                                     if (self && alive) self->Pump(alive);
-                                   });
+        PumpLater(batch);
         break;
       }
       ++batch->next;
@@ -189,6 +183,25 @@ void Service::Pump(const std::shared_ptr<Batch>& batch) {
   if (over) batch->answered = true;
   lock.unlock();
   if (over) FinishBatch(batch);
+}
+
+void Service::PumpLater(const std::shared_ptr<Batch>& batch) {
+  {
+    const std::lock_guard lock(sleeping_mutex_);
+    sleeping_.insert(batch);  // no task of its own keeps it alive now
+  }
+  batch->timer =
+      context_.timers->After(Seconds(std::max(1.0, context_.jobs->retry_after_s())),
+                             [weak = weak_from_this(), held = std::weak_ptr<Batch>(batch)] {
+                               const auto self = weak.lock();
+                               const auto alive = held.lock();
+                               if (!self || !alive) return;
+                               {
+                                 const std::lock_guard lock(self->sleeping_mutex_);
+                                 self->sleeping_.erase(alive);
+                               }
+                               self->Pump(alive);
+                             });
 }
 
 void Service::Place(const std::shared_ptr<Batch>& batch, size_t index, json::object item) {
@@ -235,9 +248,7 @@ void Service::Validate(const http::Request& request, const http::Reply& reply) {
   if (!issues.empty()) return reply(InvalidRequest(issues, Now()));
   if (const std::string wrong = CheckNames(task); !wrong.empty())
     return reply(Detail(400, wrong, kValidationError));
-  PlanOptions options;
-  options.cpu = context_.cpu;
-  const Plan plan = MakePlan(task, options);
+  const Plan plan = MakePlan(task, {});
   json::array errors;
   if (!plan.refusal.empty()) errors.emplace_back(plan.refusal);
   json::object report = {{"valid", plan.refusal.empty()}, {"errors", std::move(errors)}};

@@ -9,8 +9,9 @@ namespace {
 
 constexpr const char* kDevice = R"py(
 
-# Added by Assay: this service judges on the CPU, and "cuda" means the device of the judgement.
+# Added by Assay: where there is no GPU, "cuda" means the device of the judgement.
 import functools as _assay_functools
+import torch as _assay_torch
 from torch.overrides import TorchFunctionMode as _assay_mode
 
 
@@ -29,6 +30,8 @@ class _AssayDevice(_assay_mode):
 def _assay_on_cpu(function):
     @_assay_functools.wraps(function)
     def called(*args, **kwargs):
+        if _assay_torch.cuda.is_available():
+            return function(*args, **kwargs)
         with _AssayDevice():
             return function(*args, **kwargs)
 
@@ -235,10 +238,14 @@ CASES = json.loads({text})
 TYPES = ("float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool")
 
 
-def numeric(value):
-    if isinstance(value, list):
-        return bool(value) and all(numeric(item) for item in value)
-    return isinstance(value, (bool, int, float))
+def shape(value):
+    """Of nested lists of numbers; None for anything else, ragged ones included."""
+    if isinstance(value, (bool, int, float)):
+        return ()
+    if not isinstance(value, list) or not value:
+        return None
+    shapes = {{shape(item) for item in value}}
+    return (len(value), *shapes.pop()) if len(shapes) == 1 and None not in shapes else None
 
 
 def decoded(value):
@@ -249,7 +256,7 @@ def decoded(value):
     if isinstance(value, dict):
         return {{key: decoded(item) for key, item in value.items()}}
     if isinstance(value, list):
-        return torch.tensor(value) if numeric(value) else [decoded(item) for item in value]
+        return torch.tensor(value) if shape(value) else [decoded(item) for item in value]
     return value
 
 
@@ -278,19 +285,18 @@ std::string Formatted(const char* text, const std::string& entry) {
 
 }  // namespace
 
-std::string ReferenceSource(std::string reference_code, const std::string& entry, bool compiled,
-                            bool cpu) {
+std::string ReferenceSource(std::string reference_code, const std::string& entry, bool compiled) {
   const bool names_cuda = reference_code.find("cuda") != std::string::npos;
   if (compiled) reference_code += Formatted(kCompiled, entry);
-  if (cpu && names_cuda) reference_code += kDevice;
+  if (names_cuda) reference_code += kDevice;
   return reference_code;
 }
 
-std::string CasesSource(std::string cases_code, bool bounded, bool cpu) {
+std::string CasesSource(std::string cases_code, bool bounded) {
   const bool names_cuda = cases_code.find("cuda") != std::string::npos;
   cases_code += kPlain;
   if (bounded) cases_code += kBounded;
-  if (cpu && names_cuda) cases_code += kDevice;
+  if (names_cuda) cases_code += kDevice;
   return cases_code + kReference;
 }
 

@@ -10,16 +10,15 @@ namespace assay::kernelgym {
 /// submission in KernelBench's format. Appended, never put in front: line numbers stay the
 /// client's, and `from __future__` stays legal.
 
-/// A reference module as a task's source. `compiled`: it is timed under torch.compile. `cpu`: this
-/// service judges on the CPU, so where get_inputs() and the constructor say "cuda" they mean it.
-std::string ReferenceSource(std::string reference_code, const std::string& entry, bool compiled,
-                            bool cpu);
+/// A reference module as a task's source. `compiled`: it is timed under torch.compile. Where it is
+/// judged on the CPU, "cuda" in its get_inputs() means the CPU; so it is below too.
+std::string ReferenceSource(std::string reference_code, const std::string& entry, bool compiled);
 
 /// Class that CasesSource() defines as the reference.
 inline constexpr const char* kCasesReference = "AssayReference";
 /// A task from Python that defines get_cases(). `bounded`: the text was written by the submission's
 /// author, so its size is measured on the meta device before anything is computed.
-std::string CasesSource(std::string cases_code, bool bounded, bool cpu);
+std::string CasesSource(std::string cases_code, bool bounded);
 
 /// get_cases() for cases that came as JSON.
 std::string CasesFromJson(const json::array& cases);

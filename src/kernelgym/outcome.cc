@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
+#include <cstdlib>
 
 #include "base/strings.h"
 #include "kernelgym/coverage.h"
@@ -59,9 +59,15 @@ constexpr Row kReferenceRow = {
     "infra_error",     "", -1, false, kValidationError, "Reference code validation failed",
     Origin::kReference};
 
-/// The engine names a reference that could not be loaded or run "reference".
+/// A reference that could not be loaded, run or timed. The engine counts it as an infrastructure
+/// fault, since its own tasks work; here the client sent it. The device's own faults stay faults.
 bool ReferenceFailed(const json::object& error) {
-  return GetString(error, "kind") == "infrastructure" && GetString(error, "name") == "reference";
+  if (GetString(error, "kind") != "infrastructure") return false;
+  if (GetString(error, "name") == "reference") return true;
+  const std::string message = GetString(error, "message");
+  return message.starts_with("the judge could not do 'examine': ") &&
+         message.find("CUDA") == std::string::npos &&
+         message.find("OutOfMemory") == std::string::npos;
 }
 
 const Row& FindRow(const json::object& verdict) {
@@ -106,14 +112,20 @@ std::string Describe(const json::object& error, bool terse) {
   return terse ? TruncateMiddle(text.substr(0, text.find('\n')), kTerseMessage) : text;
 }
 
+/// With the verdict's six significant digits; dividing would add noise behind them.
+double Milliseconds(double us) {
+  return std::strtod(fmt::format("{:.6g}", us / 1e3).c_str(), nullptr);
+}
+
 double MedianMs(const json::object& timing, std::string_view side) {
   const double us = GetDouble(GetObject(timing, side), "median");
-  return us > 0 ? us / 1e3 : kNotMeasured;
+  return us > 0 ? Milliseconds(us) : kNotMeasured;
 }
 
 json::value InMilliseconds(const json::object& summary) {
   json::object out;
-  for (const char* key : {"median", "p20", "p80", "min"}) out[key] = GetDouble(summary, key) / 1e3;
+  for (const char* key : {"median", "p20", "p80", "min"})
+    out[key] = Milliseconds(GetDouble(summary, key));
   out["num_trials"] = GetInt(summary, "n");
   return out;
 }

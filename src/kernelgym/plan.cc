@@ -17,6 +17,8 @@ constexpr const char* kNoOutputs =
     "kernel that may be wrong means nothing: give `cases` or `cases_code` with outputs, define "
     "get_cases() in kernel_code, or use the workflow kernelbench with a reference";
 
+constexpr double kCompiledCall = 180;  ///< seconds
+
 bool WantsCompiledReference(const EvaluationRequest& request) {
   const std::string name = ToLower(request.reference_backend.value_or(""));
   return name == "torch_compile" || name == "torch-compile" || name == "compile";
@@ -59,7 +61,7 @@ void AddNotes(const EvaluationRequest& request, const PlanOptions& options, std:
          notes);
 }
 
-void PlanKernelBench(const EvaluationRequest& request, const PlanOptions& options, Plan* plan) {
+void PlanKernelBench(const EvaluationRequest& request, Plan* plan) {
   const std::string& reference = *request.reference_code;
   const std::string submission_entry = request.entry_point + "New";
   plan->refusal = CheckClass("Reference", reference, request.entry_point);
@@ -70,7 +72,7 @@ void PlanKernelBench(const EvaluationRequest& request, const PlanOptions& option
   plan->job.submission_entry = submission_entry;
   plan->job.source = request.kernel_code;
   plan->job.task_source =
-      ReferenceSource(reference, request.entry_point, WantsCompiledReference(request), options.cpu);
+      ReferenceSource(reference, request.entry_point, WantsCompiledReference(request));
   Task task;
   task.id = "kernelgym/reference";
   task.entry = request.entry_point;
@@ -108,7 +110,7 @@ std::string CheckCases(const json::array& cases) {
 }
 
 /// Finds the cases and makes the task's source of them.
-void PlanCases(const EvaluationRequest& request, const PlanOptions& options, Plan* plan) {
+void PlanCases(const EvaluationRequest& request, Plan* plan) {
   if (request.cases) {
     plan->cases_source = "inline";
     plan->num_cases = static_cast<int>(request.cases->size());
@@ -120,7 +122,7 @@ void PlanCases(const EvaluationRequest& request, const PlanOptions& options, Pla
         "the inputs of inline cases are the same in every call, so a submission could remember "
         "its results: give cases_code that draws them for a time to rely on",
         &plan->notes);
-    plan->job.task_source = CasesSource(CasesFromJson(*request.cases), false, options.cpu);
+    plan->job.task_source = CasesSource(CasesFromJson(*request.cases), false);
     return;
   }
   const bool from_requester = request.cases_code && !Trim(*request.cases_code).empty();
@@ -134,7 +136,7 @@ void PlanCases(const EvaluationRequest& request, const PlanOptions& options, Pla
     return;
   }
   if (from_requester) {
-    plan->job.task_source = CasesSource(code, false, options.cpu);
+    plan->job.task_source = CasesSource(code, false);
     return;
   }
   Result<std::string> cases = ExtractCases(code);
@@ -144,14 +146,14 @@ void PlanCases(const EvaluationRequest& request, const PlanOptions& options, Pla
   }
   Note("the submission wrote its own expected outputs: correctness says that it agrees with itself",
        &plan->notes);
-  plan->job.task_source = CasesSource(*std::move(cases), true, options.cpu);
+  plan->job.task_source = CasesSource(*std::move(cases), true);
 }
 
-void PlanSimple(const EvaluationRequest& request, const PlanOptions& options, Plan* plan) {
+void PlanSimple(const EvaluationRequest& request, Plan* plan) {
   const std::string entry = EntryOfSimple(request);
   plan->refusal = CheckClass("Kernel", request.kernel_code, entry);
   if (!plan->refusal.empty()) return;
-  PlanCases(request, options, plan);
+  PlanCases(request, plan);
   if (!plan->refusal.empty()) return;
   plan->job.entry = kCasesReference;
   plan->job.submission_entry = entry;
@@ -180,12 +182,15 @@ Plan MakePlan(const EvaluationRequest& request, const PlanOptions& options) {
   if (!plan.refusal.empty()) return plan;
   AddNotes(request, options, &plan.notes);
   if (request.simple())
-    PlanSimple(request, options, &plan);
+    PlanSimple(request, &plan);
   else
-    PlanKernelBench(request, options, &plan);
+    PlanKernelBench(request, &plan);
   plan.job.priority = request.priority == "high" ? 1 : request.priority == "low" ? -1 : 0;
   plan.job.timeout_s = request.timeout;
   plan.job.options = {{"trials", request.num_correct_trials}, {"time", request.wants_time()}};
+  // torch.compile works at the reference's first call, which no deadline of a call foresees.
+  if (!request.simple() && WantsCompiledReference(request))
+    plan.job.options["call_timeout_s"] = kCompiledCall;
   return plan;
 }
 

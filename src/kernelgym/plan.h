@@ -10,7 +10,6 @@ namespace assay::kernelgym {
 
 /// What a plan needs to know of this service.
 struct PlanOptions {
-  bool cpu = false;                  ///< judged on the CPU device
   std::vector<std::string> devices;  ///< names that device_preference may have; empty: unknown
 };
 

@@ -2,7 +2,9 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -34,6 +36,7 @@ class Service : public std::enable_shared_from_this<Service> {
   void SubmitWorkflow(const http::Request& request, const http::Reply& reply);
   void Validate(const http::Request& request, const http::Reply& reply);
   void Pump(const std::shared_ptr<Batch>& batch);
+  void PumpLater(const std::shared_ptr<Batch>& batch);
   void Place(const std::shared_ptr<Batch>& batch, size_t index, json::object item);
   void FinishBatch(const std::shared_ptr<Batch>& batch);
 
@@ -78,6 +81,8 @@ class Service : public std::enable_shared_from_this<Service> {
   WorkerBook workers_;
   std::unique_ptr<MachineMonitor> monitor_;
   double started_at_ = 0;
+  std::mutex sleeping_mutex_;
+  std::set<std::shared_ptr<Batch>> sleeping_;  ///< that wait for room in the queue, nothing running
 };
 
 /// The body as JSON, or the issue that it is none.

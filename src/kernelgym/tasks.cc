@@ -24,7 +24,6 @@ std::string Idempotency(const TaskRecord& record) {
 
 PlanOptions OptionsFor(const KernelGymContext& context) {
   PlanOptions options;
-  options.cpu = context.cpu;
   if (context.workers)
     for (WorkerInfo& worker : context.workers())
       options.devices.push_back(std::move(worker.device));
