@@ -4,6 +4,8 @@ import asyncio
 import http.server
 import json
 import os
+import re
+import subprocess
 import sys
 import threading
 import time
@@ -292,3 +294,42 @@ def test_settings_from_the_environment(monkeypatch):
     assert ev.settings_from_environment() == {"where": "http://judge:8000"}
     monkeypatch.setenv("ASSAY_EVALUATOR", json.dumps({"where": "command", "jobs": 4}))
     assert ev.settings_from_environment() == {"where": "command", "jobs": 4}
+
+
+@pytest.fixture
+def served(assay_bin, tmp_path):
+    """A real server of this binary, judging on the CPU."""
+    said = subprocess.run([assay_bin, "serve", "--help"], capture_output=True, text=True).stdout
+    if "--port" not in said:
+        pytest.skip("this assay has no serve command: its client is tested against a stand-in only")
+    command = [
+        assay_bin, "serve", "--port", "0", "--device", "cpu", "--jobs", "2", "--python",
+        os.environ["ASSAY_PYTHON"], "--store", tmp_path / "store", "--json",
+    ]  # fmt: skip
+    with (tmp_path / "log").open("w") as log:
+        server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
+    try:
+        line = server.stdout.readline()
+        assert line, (tmp_path / "log").read_text()[-2000:]
+        yield re.search(r"http://[^\s\"]+", line).group().rstrip("/")
+    finally:
+        server.terminate()
+        server.wait(30)
+
+
+def test_a_real_server_judges(served):
+    evaluator = ev.make_evaluator(served)
+    untimed = {"time": False, "trials": 2}
+    source = (
+        "import torch\nclass Net(torch.nn.Module):\n  def forward(self, x): return torch.relu(x)\n"
+        "def get_inputs(): return [torch.randn(32, 32)]\ndef get_init_inputs(): return []\n"
+    )
+    verdicts = evaluator.evaluate([
+        Submission(BAD, task_id="assay/relu", options=untimed),
+        Submission(GOOD.replace("ModelNew", "NetNew"), task_source=source, entry="Net",
+                   submission_entry="NetNew", options=untimed),
+    ])  # fmt: skip
+    assert [v["status"] for v in verdicts] == ["incorrect", "correct"]
+    assert verdicts[1]["schema"] == "assay.verdict/1"
+    with pytest.raises(EvaluatorError, match="no/such"):
+        evaluator.evaluate([Submission(GOOD, task_id="no/such")])
