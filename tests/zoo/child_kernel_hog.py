@@ -9,7 +9,7 @@ Trick: madvise(MADV_POPULATE_READ) of 64 GB of zero pages in the threads of a ch
 Source: own invention, against the stop of children
 Device: cpu
 Expect: correct|rejected_cheat|runtime_error|incorrect|out_of_memory
-Twin: twin_gelu
+Twin: twin_gelu_one_thread
 """
 
 import ctypes

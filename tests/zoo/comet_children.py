@@ -9,7 +9,7 @@ Trick: two chains of short-lived processes occupy both cores while the reference
 Source: own invention, against the walk of the process tree
 Device: cpu
 Expect: correct|rejected_cheat|runtime_error|incorrect
-Twin: twin_gelu
+Twin: twin_gelu_one_thread
 Needs: gcc
 """
 

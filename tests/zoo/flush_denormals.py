@@ -5,7 +5,7 @@ Trick: settings that would slow a reference in the same process
 Source: KernelBench 9 A14; KernelGYM 7.2 number 31
 Device: any
 Expect: correct
-Twin: twin_relu
+Twin: twin_relu_one_thread
 """
 
 import torch

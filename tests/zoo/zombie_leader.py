@@ -8,7 +8,7 @@ Trick: the leader of a child leaves by the exit system call, its second thread s
 Source: own invention, against the stop of children
 Device: cpu
 Expect: correct|rejected_cheat|runtime_error|incorrect
-Twin: twin_gelu
+Twin: twin_gelu_one_thread
 """
 
 import ctypes
