@@ -147,6 +147,20 @@ int assay_gpu_watch_quiet(uint64_t nanoseconds, assay::CudaDriver::Quiet* quiet)
   return 0;
 }
 
+int assay_gpu_hold(uint64_t nanoseconds) {
+  if (!driver) return NoDriver();
+  auto status = driver->Hold(nanoseconds);
+  return status.ok() ? 0 : Fail(status.error());
+}
+
+int assay_gpu_await_hold(assay::CudaDriver::Quiet* quiet) {
+  if (!driver) return NoDriver();
+  auto held = driver->AwaitHold();
+  if (!held.ok()) return Fail(held.error());
+  *quiet = *held;
+  return 0;
+}
+
 int assay_gpu_reset_persisting_l2() {
   if (!driver) return NoDriver();
   auto status = driver->ResetPersistingL2();

@@ -207,7 +207,7 @@ CudaDriver::DevicePtr CudaDriver::Allocate(size_t bytes) {
 
 void CudaDriver::Free(DevicePtr address) { table_->mem_free(address); }
 
-Result<CudaDriver::Quiet> CudaDriver::WatchQuiet(uint64_t nanoseconds) {
+Status CudaDriver::LaunchWatch(uint64_t nanoseconds) {
   if (quiet_kernel_ == nullptr) {
     void* module = nullptr;
     ASSAY_RETURN_IF_ERROR(Check(table_->module_load(&module, kQuietPtx), "cuModuleLoadData"));
@@ -216,9 +216,18 @@ Result<CudaDriver::Quiet> CudaDriver::WatchQuiet(uint64_t nanoseconds) {
                                 "cuModuleGetFunction"));
   }
   void* arguments[] = {&quiet_result_, &nanoseconds};
-  ASSAY_RETURN_IF_ERROR(
-      Check(table_->launch(quiet_kernel_, 1, 1, 1, 1, 1, 1, 0, nullptr, arguments, nullptr),
-            "cuLaunchKernel"));
+  return Check(table_->launch(quiet_kernel_, 1, 1, 1, 1, 1, 1, 0, nullptr, arguments, nullptr),
+               "cuLaunchKernel");
+}
+
+Result<CudaDriver::Quiet> CudaDriver::WatchQuiet(uint64_t nanoseconds) {
+  ASSAY_RETURN_IF_ERROR(LaunchWatch(nanoseconds));
+  return AwaitHold();
+}
+
+Status CudaDriver::Hold(uint64_t nanoseconds) { return LaunchWatch(nanoseconds); }
+
+Result<CudaDriver::Quiet> CudaDriver::AwaitHold() {
   Quiet quiet;
   ASSAY_RETURN_IF_ERROR(
       Check(table_->copy_to_host(&quiet, quiet_result_, sizeof quiet), "cuMemcpyDtoH"));

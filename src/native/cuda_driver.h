@@ -44,6 +44,12 @@ class CudaDriver {
   };
   Result<Quiet> WatchQuiet(uint64_t nanoseconds);
 
+  /// Occupies the GPU with a one-thread kernel of `nanoseconds`; returns as soon as it is launched.
+  /// Work of other contexts waits for its end, unless it outlasts the driver's time slice (2 ms).
+  Status Hold(uint64_t nanoseconds);
+  /// Waits for the end of the hold; what it returns tells whether work of others came between.
+  Result<Quiet> AwaitHold();
+
   /// Drops lines that a persisting-L2 window kept, so that a flush is a flush.
   Status ResetPersistingL2();
 
@@ -51,6 +57,7 @@ class CudaDriver {
   struct Table;
   CudaDriver() = default;
   Status Check(int code, const char* what) const;
+  Status LaunchWatch(uint64_t nanoseconds);
   Result<Segment> Map(uint64_t handle, size_t bytes, bool writable);
 
   const Table* table_ = nullptr;

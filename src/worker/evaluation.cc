@@ -240,7 +240,7 @@ Outcome Evaluation::Trial(int number) {
     if (Status status = judge.Weights(lane_, weights_seed_); !status.ok())
       return InfrastructureFailure(Stage::kCheck, status.error());
     const std::vector<uint64_t> seeds = seeds_.Next("trial", 1);
-    if (Result<Quietness> filled = judge.Fill(lane_, slot_, seeds, 0); !filled.ok())
+    if (Result<Quietness> filled = judge.Fill(lane_, slot_, seeds, 0, 0); !filled.ok())
       return InfrastructureFailure(Stage::kCheck, filled.error());
   }
   if (Outcome outcome = CallOnce(number == 0); !Passed(outcome)) return outcome;

@@ -14,6 +14,8 @@ Quietness ReadQuiet(const json::object& body) {
   quiet.delay_us = GetDouble(body, "delay_us");
   quiet.after_us = GetDouble(body, "after_us");
   // Python's time.monotonic_ns and this clock are one (CLOCK_MONOTONIC).
+  quiet.held_gap_us = GetDouble(body, "held_gap_us");
+  quiet.held_until = TimePoint(std::chrono::nanoseconds(GetInt(body, "held_until_ns")));
   quiet.idle = TimePoint(std::chrono::nanoseconds(GetInt(body, "idle_ns")));
   return quiet;
 }
@@ -118,18 +120,20 @@ Status Judge::Weights(int lane, uint64_t seed) {
 }
 
 Result<Quietness> Judge::Fill(int lane, uint32_t first, std::span<const uint64_t> seeds,
-                              uint64_t quiet_ns) {
+                              uint64_t quiet_ns, uint64_t hold_ns) {
   json::array list(seeds.begin(), seeds.end());
   ASSAY_ASSIGN_OR_RETURN(const Message reply, Call({{"op", "fill"},
                                                     {"lane", lane},
                                                     {"first", first},
                                                     {"seeds", std::move(list)},
-                                                    {"quiet_ns", quiet_ns}}));
+                                                    {"quiet_ns", quiet_ns},
+                                                    {"hold_ns", hold_ns}}));
   return ReadQuiet(reply.body);
 }
 
-Result<Quietness> Judge::Flush(uint64_t quiet_ns) {
-  ASSAY_ASSIGN_OR_RETURN(const Message reply, Call({{"op", "flush"}, {"quiet_ns", quiet_ns}}));
+Result<Quietness> Judge::Flush(uint64_t quiet_ns, uint64_t hold_ns) {
+  ASSAY_ASSIGN_OR_RETURN(const Message reply,
+                         Call({{"op", "flush"}, {"quiet_ns", quiet_ns}, {"hold_ns", hold_ns}}));
   return ReadQuiet(reply.body);
 }
 

@@ -50,8 +50,10 @@ struct Comparison {
 struct Quietness {
   double gap_us = 0;
   double delay_us = 0;
-  double after_us = 0;  ///< lateness of a second look, after new inputs were written
-  TimePoint idle;       ///< when earlier work of others was over; the epoch where nobody looked
+  double after_us = 0;     ///< lateness of a second look, after new inputs were written
+  double held_gap_us = 0;  ///< largest jump of the device's clock during that hold
+  TimePoint held_until;    ///< when the device was let go after the last operation that held it
+  TimePoint idle;          ///< when earlier work of others was over; the epoch where nobody looked
 };
 
 /// The worker's side of the judge process. Thread-safe: operations are served one at a time. An
@@ -66,9 +68,10 @@ class Judge {
   Result<TaskShape> Examine(int lane, const Task& task, const std::string& size);
   Result<LaneArena> Open(int lane, uint32_t slots);
   Status Weights(int lane, uint64_t seed);
+  /// `hold_ns`: for how long the judge occupies the device after the reply.
   Result<Quietness> Fill(int lane, uint32_t first, std::span<const uint64_t> seeds,
-                         uint64_t quiet_ns);
-  Result<Quietness> Flush(uint64_t quiet_ns);
+                         uint64_t quiet_ns, uint64_t hold_ns);
+  Result<Quietness> Flush(uint64_t quiet_ns, uint64_t hold_ns);
   /// `places`: where the call's outputs stand in the outputs' memory, -1 for in their slot; empty:
   /// all in their slots.
   Result<Comparison> Verify(int lane, uint32_t slot, std::span<const int64_t> places, bool exact,

@@ -56,6 +56,10 @@ Outcome TimingSession::Enter(CandidateSession* side) {
 Outcome TimingSession::Judged(const Result<Quietness>& quiet, int* busy) {
   if (!quiet.ok()) return InfrastructureFailure(Stage::kTime, quiet.error());
   const Limits& limits = device_->limits();
+  if (quiet->held_gap_us > limits.quiet_gap_us) {
+    LogDebug("the hold before a round was broken: gap {:.0f} us", quiet->held_gap_us);
+    disturbed_ = true;
+  }
   if (quiet->gap_us > limits.quiet_gap_us || quiet->delay_us > limits.quiet_delay_us) {
     LogDebug("device not quiet: gap {:.0f} us, delay {:.0f} us", quiet->gap_us, quiet->delay_us);
     disturbed_ = true;
@@ -66,22 +70,26 @@ Outcome TimingSession::Judged(const Result<Quietness>& quiet, int* busy) {
 
 namespace {
 
-/// The round ends when the device is idle, not when the process says so: work that still ran after
-/// *done* pays. Both sides are measured alike, and the judge's way to its look is in both brackets.
+/// A round begins at *go*, or when the judge lets the device go if that is later: until then
+/// nothing of the round can run there. It ends when the device is idle, not when the process says
+/// so: work that still ran after *done* pays. Both sides are measured alike, and the judge's way to
+/// its look is in both brackets.
 double OutsideUs(const CandidateSession::RoundTime& time, const Quietness& quiet) {
-  return std::max(time.us, Microseconds(quiet.idle - time.start).count());
+  const TimePoint begin = std::max(time.start, quiet.held_until);
+  const TimePoint done = time.start + std::chrono::duration_cast<Duration>(Microseconds(time.us));
+  return std::max(1.0, Microseconds(std::max(done, quiet.idle) - begin).count());
 }
 
 }  // namespace
 
-Outcome TimingSession::RunReference(uint32_t first, RoundClock* clock) {
+Outcome TimingSession::RunReference(uint32_t first, bool hold_after, RoundClock* clock) {
   clock->calls = static_cast<int>(reference_calls_);
   CandidateSession::RoundTime time;
   if (Outcome outcome = AsInfrastructure(
           reference_->Round(Stage::kTime, first, reference_calls_, true, RoundLimit(), &time));
       !Passed(outcome))
     return outcome;
-  Result<Quietness> quiet = device_->judge().Flush(QuietNs());
+  Result<Quietness> quiet = device_->judge().Flush(QuietNs(), hold_after ? HoldNs() : 0);
   if (Outcome outcome = Judged(quiet, &reference_busy_); !Passed(outcome)) return outcome;
   clock->outside_us = OutsideUs(time, *quiet);
   return {};
@@ -149,14 +157,16 @@ Outcome TimingSession::Pair(bool candidate_first, RoundClock* candidate, RoundCl
     if (quiet.ok() && quiet->after_us > device_->limits().quiet_early_us) ++early_;
     return Judged(quiet, nullptr);
   };
-  if (Outcome outcome = early(judge.Fill(plan_.lane, first, seeds, QuietNs())); !Passed(outcome))
+  if (Outcome outcome = early(judge.Fill(plan_.lane, first, seeds, QuietNs(), HoldNs()));
+      !Passed(outcome))
     return outcome;
   if (candidate_first) {
     if (Outcome outcome = RunCandidate(first, candidate); !Passed(outcome)) return outcome;
-    if (Outcome outcome = early(judge.Flush(QuietNs())); !Passed(outcome)) return outcome;
-    return RunReference(first, reference);
+    if (Outcome outcome = early(judge.Flush(QuietNs(), HoldNs())); !Passed(outcome)) return outcome;
+    return RunReference(first, /*hold_after=*/false, reference);
   }
-  if (Outcome outcome = RunReference(first, reference); !Passed(outcome)) return outcome;
+  if (Outcome outcome = RunReference(first, /*hold_after=*/true, reference); !Passed(outcome))
+    return outcome;
   return RunCandidate(first, candidate);
 }
 
@@ -202,12 +212,15 @@ Outcome TimingSession::Integrity() const {
 Outcome TimingSession::EmptyRounds() {
   constexpr int kRounds = 6;  // the first ones are colder; a low percentile is taken
   if (Outcome outcome = Enter(reference_); !Passed(outcome)) return outcome;
+  if (Outcome outcome = Judged(device_->judge().Flush(QuietNs(), HoldNs()), nullptr);
+      !Passed(outcome))
+    return outcome;
   for (int i = 0; i < kRounds; ++i) {
     CandidateSession::RoundTime time;
     if (Outcome outcome = reference_->Round(Stage::kTime, 0, 0, true, RoundLimit(), &time);
         !Passed(outcome))
       return outcome;
-    Result<Quietness> quiet = device_->judge().Flush(QuietNs());
+    Result<Quietness> quiet = device_->judge().Flush(QuietNs(), i + 1 < kRounds ? HoldNs() : 0);
     if (Outcome outcome = Judged(quiet, nullptr); !Passed(outcome)) return outcome;
     empty_us_.push_back(OutsideUs(time, *quiet));
   }

@@ -42,7 +42,7 @@ class TimingSession {
   Outcome Claims(TimingRecord* record, std::vector<std::string>* flags);
   Outcome Pair(bool candidate_first, RoundClock* candidate, RoundClock* reference);
   Outcome RunCandidate(uint32_t first, RoundClock* clock);
-  Outcome RunReference(uint32_t first, RoundClock* clock);
+  Outcome RunReference(uint32_t first, bool hold_after, RoundClock* clock);
   Outcome VerifyOne(uint32_t first, Quietness* quiet);
   [[nodiscard]] Outcome Integrity() const;
   Outcome Enter(CandidateSession* side);
@@ -54,6 +54,7 @@ class TimingSession {
   [[nodiscard]] uint64_t QuietNs() const {
     return device_->cuda() ? device_->limits().quiet_ns : 0;
   }
+  [[nodiscard]] uint64_t HoldNs() const { return device_->cuda() ? device_->limits().hold_ns : 0; }
   [[nodiscard]] Seconds RoundLimit() const;
 
   Device* const device_;

@@ -29,6 +29,7 @@ SHORT_GAP_US = 20.0
 ROW_S = 8e-3  # of calls that are timed in a row to learn how long the reference takes
 RESULTS_ALIGNMENT = 2 << 20  # of the region that torch's allocator takes results from
 PLACE_ALIGNMENT = 16  # bytes; torch aligns to 512, a view may begin anywhere in its tensor
+NOT_HELD = {"held_gap_us": 0.0, "held_until_ns": 0}
 POISON = 0xFF  # every byte of the outputs before a round: NaN in each float type, -1 in integers
 
 
@@ -320,6 +321,8 @@ class Judge:
         self.examined: dict[int, Task] = {}
         self.lanes: dict[int, Lane] = {}
         self.flush_buffer: torch.Tensor | None = None
+        self.holding = False
+        self.held = NOT_HELD
         self.l2_bytes = 0
         if device != "cpu":
             native.call("assay_gpu_open", 0)
@@ -361,6 +364,8 @@ class Judge:
                 self._trim()
             reply["ms"] = (time.perf_counter() - begin) * 1e3
             self.channel.send(reply, sent)
+            if self.holding:
+                self._await_hold()
 
     def op_examine(self, request: dict) -> dict:
         """Loads a task for one submission ("lane") and says what it needs."""
@@ -408,10 +413,11 @@ class Judge:
         quiet = self._quiet(request["quiet_ns"])
         lane = self.lanes[request["lane"]]
         lane.fill(request["first"], request["seeds"])
-        return {**quiet, **self._flush_and_look(request["quiet_ns"])}
+        return {**quiet, **self._flush_and_look(request["quiet_ns"]), **self._hold(request["hold_ns"])}
 
     def op_flush(self, request: dict) -> dict:
-        return {**self._quiet(request["quiet_ns"]), **self._flush_and_look(request["quiet_ns"])}
+        quiet = self._quiet(request["quiet_ns"])
+        return {**quiet, **self._flush_and_look(request["quiet_ns"]), **self._hold(request["hold_ns"])}
 
     def op_verify(self, request: dict) -> dict:
         quiet = self._quiet(request["quiet_ns"])
@@ -440,17 +446,18 @@ class Judge:
 
         ``idle_ns`` is when the first look began to run, on the clock that the worker reads too: all
         earlier work of others was over then, or had been suspended for it."""
+        held, self.held = self.held, NOT_HELD
         if self.device == "cpu" or nanoseconds == 0:
-            return {"gap_us": 0.0, "delay_us": 0.0, "idle_ns": 0}
+            return {"gap_us": 0.0, "delay_us": 0.0, "idle_ns": 0, **held}
         look = self._watch(SHORT_LOOK_NS)
         if not _late(look):
-            return look
+            return {**look, **held}
         again = self._watch(SHORT_LOOK_NS)
         if not _late(again):
-            return {**again, "idle_ns": look["idle_ns"]}
+            return {**again, "idle_ns": look["idle_ns"], **held}
         watch = self._watch(nanoseconds)
         # Work that a later look still sees was running all the time until that look's end.
-        return {**watch, "idle_ns": time.monotonic_ns() if _late(watch) else look["idle_ns"]}
+        return {**watch, "idle_ns": time.monotonic_ns() if _late(watch) else look["idle_ns"], **held}
 
     @staticmethod
     def _watch(nanoseconds: int) -> dict:
@@ -467,6 +474,19 @@ class Judge:
             return {"after_us": 0.0}
         look = self._watch(SHORT_LOOK_NS)
         return {"after_us": max(look["delay_us"], look["gap_us"])}
+
+    def _hold(self, nanoseconds: int) -> dict:
+        """Occupies the GPU while the round's process wakes up and hands its first calls to the driver:
+        a round then measures the device at work and not the host that gets going. The round begins
+        when the hold ends, which the next operation's reply tells (``held_until_ns``)."""
+        if self.device != "cpu" and nanoseconds > 0:
+            native.call("assay_gpu_hold", nanoseconds)
+            self.holding = True
+        return {}
+
+    def _await_hold(self) -> None:
+        self.held = {"held_gap_us": native.gpu_await_hold(), "held_until_ns": time.monotonic_ns()}
+        self.holding = False
 
     def _flush(self) -> None:
         """Write, then read: a write alone leaves dirty lines whose write-back the next kernel pays."""

@@ -56,6 +56,8 @@ def load(path: str) -> None:
         "assay_gpu_segment_release": (None, [ctypes.POINTER(Segment)]),
         "assay_gpu_watch_quiet": (ctypes.c_int, [ctypes.c_uint64, ctypes.POINTER(Quiet)]),
         "assay_gpu_reset_persisting_l2": (ctypes.c_int, []),
+        "assay_gpu_hold": (ctypes.c_int, [ctypes.c_uint64]),
+        "assay_gpu_await_hold": (ctypes.c_int, [ctypes.POINTER(Quiet)]),
         "assay_sandbox_unshare": (ctypes.c_int, [text, text, ctypes.c_size_t]),
         "assay_sandbox_confine": (
             ctypes.c_int,
@@ -155,6 +157,14 @@ def gpu_watch_quiet(nanoseconds: int) -> tuple[float, float]:
     quiet = Quiet()
     call("assay_gpu_watch_quiet", nanoseconds, ctypes.byref(quiet))
     return quiet.max_gap_ns / 1e3, quiet.span_ns / 1e3
+
+
+def gpu_await_hold() -> float:
+    """Waits for the end of a hold; largest gap of the GPU's clock during it, in microseconds."""
+    quiet = Quiet()
+    call("assay_gpu_await_hold", ctypes.byref(quiet))
+    return quiet.max_gap_ns / 1e3
+
 
 
 def sandbox_unshare(spec: dict) -> dict:
