@@ -215,6 +215,8 @@ Bound ComputeBound(const Work& work, const Card& card, const Calibration* calibr
   bound.bound_us = largest.us;
   bound.limiter = largest.name;
   bound.eager_us = work.eager_bytes / gbs / 1e3;
+  const double fused_us = std::max((read + write) / gbs / 1e3, bound.bound_us);
+  bound.fusion_gain = std::max(bound.eager_us / fused_us, 1.0);
   if (!work.verified && bound.precision == "tf32")
     bound.notes.emplace_back("whether TF32 passes the numeric rule was not tried; assumed so");
   if (!card.datasheet)

@@ -43,9 +43,9 @@ struct Bound {
   std::string limiter;    ///< the bound's largest term
   std::string precision;  ///< of the matrix work in the bound; empty without such work
   std::string card;
-  std::string source;   ///< "datasheet", "calibrated"
-  double eager_us = 0;  ///< what the reference's operators take by their own traffic at the bound's
-                        ///< rates: eager_us / memory is the most that fusion gains
+  std::string source;      ///< "datasheet", "calibrated"
+  double eager_us = 0;     ///< the traffic of the reference's operators at the bound's memory rate
+  double fusion_gain = 1;  ///< the most that moving no more than needed gains over that
   std::vector<std::string> notes;
 };
 

@@ -207,11 +207,11 @@ TEST(Bound, FusionGainsWhatEagerMovesMore) {
   Work work = Moves(268435456, 268435456);
   work.eager_bytes = 9 * (work.read_bytes + work.write_bytes);
   work.eager_kernels = 8;
-  Card card = *FindCard("H200");
-  card.l2_bytes = 0;
-  const Bound bound = ComputeBound(work, card, nullptr, nullptr);
-  EXPECT_NEAR(bound.eager_us / bound.bound_us, 9.0, 1e-9);
-  EXPECT_THAT(ExplainText(work, bound), HasSubstr("fusion alone gains at most 9.0x"));
+  const Bound bound = OnH200(work);
+  EXPECT_NEAR(bound.fusion_gain, 9.0, 1e-9);
+  EXPECT_THAT(ExplainText(work, bound), HasSubstr("fusion gains at most 9.0x"));
+  // Where arithmetic is the limit, moving less gains nothing.
+  EXPECT_EQ(OnH200(Multiplies(1e12, "bfloat16")).fusion_gain, 1);
 }
 
 TEST(Bound, ReportHoldsWhatTheVerdictNeeds) {

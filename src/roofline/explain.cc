@@ -69,11 +69,9 @@ std::string ExplainText(const Work& work, const Bound& bound) {
   text += fmt::format("Card: {}, {}\n", bound.card, bound.source);
   Terms("Bound", bound.bound_us, bound.bound_terms, &text);
   if (bound.calibrated_us) Terms("Calibrated", *bound.calibrated_us, bound.calibrated_terms, &text);
-  const double memory = bound.bound_terms.front().us;
   text +=
-      fmt::format("Eager: {:.0f} kernels move {}, {:.4g} us; fusion alone gains at most {:.1f}x\n",
-                  work.eager_kernels, Bytes(work.eager_bytes), bound.eager_us,
-                  bound.eager_us / std::max(std::max(memory, bound.bound_us), 1e-9));
+      fmt::format("Eager: {:.0f} kernels move {}, {:.4g} us; fusion gains at most {:.1f}x\n",
+                  work.eager_kernels, Bytes(work.eager_bytes), bound.eager_us, bound.fusion_gain);
   text += fmt::format("Limited by {}{}{}\n", bound.limiter, bound.precision.empty() ? "" : ", ",
                       bound.precision);
   for (const std::string& note : bound.notes) text += "Note: " + CleanText(note) + "\n";
@@ -86,6 +84,7 @@ json::object ExplainJson(const Work& work, const Bound& bound) {
   out["bound_terms"] = TermsJson(bound.bound_terms);
   out["calibrated_terms"] = TermsJson(bound.calibrated_terms);
   out["eager_us"] = bound.eager_us;
+  out["fusion_gain"] = bound.fusion_gain;
   out["read_bytes"] = work.read_bytes;
   out["write_bytes"] = work.write_bytes;
   out["notes"] = json::array(bound.notes.begin(), bound.notes.end());
