@@ -88,6 +88,12 @@ std::optional<double> InsideMedian(const RoundClock& round) {
   return Quantile(round.inside_us, 0.5);
 }
 
+double OutsidePerCall(const RoundClock& round) {
+  ASSAY_CHECK(IsValid(round));
+  return std::max(round.outside_us - round.overhead_us, kLeastOwnShare * round.outside_us) /
+         round.calls;
+}
+
 }  // namespace
 
 double Quantile(std::span<const double> samples, double q) {
@@ -141,16 +147,18 @@ bool IsValid(const RoundClock& round) {
          std::isfinite(round.slack_us) && round.slack_us >= 0;
 }
 
+std::vector<double> TrustedTimes(std::span<const RoundClock> rounds) {
+  std::vector<double> times;
+  for (const RoundClock& round : rounds)
+    times.push_back(InsideMedian(round).value_or(OutsidePerCall(round)));
+  return times;
+}
+
 Reconciled Reconcile(std::span<const RoundClock> rounds) {
   Reconciled result;
   if (rounds.empty()) return result;
   std::vector<double> outsides;
-  for (const RoundClock& round : rounds) {
-    ASSAY_CHECK(IsValid(round));
-    outsides.push_back(
-        std::max(round.outside_us - round.overhead_us, kLeastOwnShare * round.outside_us) /
-        round.calls);
-  }
+  for (const RoundClock& round : rounds) outsides.push_back(OutsidePerCall(round));
   const double level = Quantile(outsides, kLevelQuantile);
   std::vector<double> insides;
   int within = 0;

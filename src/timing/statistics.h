@@ -84,6 +84,10 @@ struct Reconciled {
 /// Every round must be valid (IsValid); no rounds give an empty result.
 Reconciled Reconcile(std::span<const RoundClock> rounds);
 
+/// Microseconds per call of each round of a process that is trusted: its inside clock, or where
+/// that is not usable the outside one less the overhead.
+std::vector<double> TrustedTimes(std::span<const RoundClock> rounds);
+
 /// What the bracket of a round costs beside its calls.
 struct Bracket {
   double empty_us = 0;  ///< of a round without calls, 20th percentile: noise only adds

@@ -400,6 +400,12 @@ TEST(Reconcile, IsScaleFreeApartFromTheAbsoluteTolerances) {
   }
 }
 
+TEST(TrustedTimes, AreTheInsideClockWhereItIsUsable) {
+  const std::vector<RoundClock> rounds = {
+      Round(10, 900, 0, 50), {.calls = 10, .outside_us = 900, .overhead_us = 100, .inside_us = {}}};
+  EXPECT_THAT(TrustedTimes(rounds), ElementsAre(50, 80));
+}
+
 TEST(LearnBracket, SeparatesEmptyRoundsFromTheRest) {
   const std::vector<double> empty = {120, 130, 100, 500, 110, 140};
   std::vector<RoundClock> rounds;

@@ -136,12 +136,12 @@ bool FillTiming(Verdict* verdict) {
   if (!timing.measured) return true;
 
   verdict->candidate_clock = Reconcile(timing.candidate);
-  const Reconciled reference = Reconcile(timing.reference);
+  const std::vector<double> reference_us = TrustedTimes(timing.reference);
   verdict->candidate_us = Summarize(verdict->candidate_clock.paid_us);
-  verdict->reference_us = Summarize(reference.paid_us);
+  verdict->reference_us = Summarize(reference_us);
   verdict->timed = true;
   if (!timing.meaningful) return true;
-  verdict->speedup = PairedRatio(reference.paid_us, verdict->candidate_clock.paid_us);
+  verdict->speedup = PairedRatio(reference_us, verdict->candidate_clock.paid_us);
   return std::isfinite(verdict->speedup.high) && verdict->speedup.low > 0;
 }
 

@@ -27,17 +27,17 @@ struct Limits {
 
   // Time. A round should be long against the scatter of its bracket (go, thaw, change of context on
   // the device, final synchronisation: about 450 us on an H200, scattered by 100 us).
-  double round_us = 3000;
+  double round_us = 4000;
   int max_calls = 128;                    ///< calls per round
   uint64_t slot_bytes_gpu = 24ull << 30;  ///< inputs and outputs of one round together
   uint64_t slot_bytes_cpu = 256ull << 20;
-  uint64_t spare_bytes_gpu = 4ull << 30;  ///< the same, for calls beyond what the reference needs
-                                          ///< to fill a round: a candidate may be much faster
-  int warm_rounds = 2;                    ///< pairs that are run and not counted
-  int min_rounds = 4;                     ///< pairs between two looks at the interval, and at least
+  uint64_t spare_bytes_gpu = 10ull << 30;  ///< the same, for calls beyond what the reference needs
+                                           ///< to fill a round: a candidate may be much faster
+  int warm_rounds = 2;                     ///< pairs that are run and not counted
+  int min_rounds = 4;  ///< pairs between two looks at the interval, and at least
   int max_rounds = 64;
   double target_half_width = 0.01;  ///< of the ratio's 95 % interval: stop when reached
-  double time_budget_s = 0.12;      ///< at a look: stop when spent
+  double time_budget_s = 0.2;       ///< at a look: stop when spent
   double hard_budget_s = 8;         ///< without waiting for a look (3 pairs are then enough)
 
   // A watch longer than the driver's time slice (2.1 ms on an H200) cannot miss work of another

@@ -57,7 +57,9 @@ Outcome TimingSession::Judged(const Result<Quietness>& quiet, int* busy) {
   if (!quiet.ok()) return InfrastructureFailure(Stage::kTime, quiet.error());
   const Limits& limits = device_->limits();
   if (quiet->held_gap_us > limits.quiet_gap_us) {
+    // This device lets others in between: go on without, the bracket is only longer then.
     LogDebug("the hold before a round was broken: gap {:.0f} us", quiet->held_gap_us);
+    hold_ns_ = 0;
     disturbed_ = true;
   }
   if (quiet->gap_us > limits.quiet_gap_us || quiet->delay_us > limits.quiet_delay_us) {
@@ -89,7 +91,7 @@ Outcome TimingSession::RunReference(uint32_t first, bool hold_after, RoundClock*
           reference_->Round(Stage::kTime, first, reference_calls_, true, RoundLimit(), &time));
       !Passed(outcome))
     return outcome;
-  Result<Quietness> quiet = device_->judge().Flush(QuietNs(), hold_after ? HoldNs() : 0);
+  Result<Quietness> quiet = device_->judge().Flush(QuietNs(), hold_after ? hold_ns_ : 0);
   if (Outcome outcome = Judged(quiet, &reference_busy_); !Passed(outcome)) return outcome;
   clock->outside_us = OutsideUs(time, *quiet);
   return {};
@@ -157,12 +159,12 @@ Outcome TimingSession::Pair(bool candidate_first, RoundClock* candidate, RoundCl
     if (quiet.ok() && quiet->after_us > device_->limits().quiet_early_us) ++early_;
     return Judged(quiet, nullptr);
   };
-  if (Outcome outcome = early(judge.Fill(plan_.lane, first, seeds, QuietNs(), HoldNs()));
+  if (Outcome outcome = early(judge.Fill(plan_.lane, first, seeds, QuietNs(), hold_ns_));
       !Passed(outcome))
     return outcome;
   if (candidate_first) {
     if (Outcome outcome = RunCandidate(first, candidate); !Passed(outcome)) return outcome;
-    if (Outcome outcome = early(judge.Flush(QuietNs(), HoldNs())); !Passed(outcome)) return outcome;
+    if (Outcome outcome = early(judge.Flush(QuietNs(), hold_ns_)); !Passed(outcome)) return outcome;
     return RunReference(first, /*hold_after=*/false, reference);
   }
   if (Outcome outcome = RunReference(first, /*hold_after=*/true, reference); !Passed(outcome))
@@ -184,7 +186,7 @@ bool TimingSession::Enough(const TimingRecord& record) const {
   if (plan_.interpreted || ElapsedS() > limits.time_budget_s) return true;
   if (static_cast<int>(record.candidate.size()) >= limits.max_rounds) return true;
   const Ratio ratio =
-      PairedRatio(Reconcile(record.reference).paid_us, Reconcile(record.candidate).paid_us);
+      PairedRatio(TrustedTimes(record.reference), Reconcile(record.candidate).paid_us);
   return ratio.high - ratio.low <= 2 * limits.target_half_width * ratio.value;
 }
 
@@ -208,11 +210,14 @@ Outcome TimingSession::Integrity() const {
 }
 
 /// What go, thaw, a change of context on the device, its end and the judge's look cost together:
-/// rounds of the reference that record two events and call nothing.
+/// rounds of the reference that record two events and call nothing. They also show whether a hold
+/// holds on this device; if not, they are run again without.
 Outcome TimingSession::EmptyRounds() {
   constexpr int kRounds = 6;  // the first ones are colder; a low percentile is taken
+  const uint64_t hold_ns = hold_ns_;
+  empty_us_.clear();
   if (Outcome outcome = Enter(reference_); !Passed(outcome)) return outcome;
-  if (Outcome outcome = Judged(device_->judge().Flush(QuietNs(), HoldNs()), nullptr);
+  if (Outcome outcome = Judged(device_->judge().Flush(QuietNs(), hold_ns_), nullptr);
       !Passed(outcome))
     return outcome;
   for (int i = 0; i < kRounds; ++i) {
@@ -220,11 +225,13 @@ Outcome TimingSession::EmptyRounds() {
     if (Outcome outcome = reference_->Round(Stage::kTime, 0, 0, true, RoundLimit(), &time);
         !Passed(outcome))
       return outcome;
-    Result<Quietness> quiet = device_->judge().Flush(QuietNs(), i + 1 < kRounds ? HoldNs() : 0);
+    Result<Quietness> quiet = device_->judge().Flush(QuietNs(), i + 1 < kRounds ? hold_ns_ : 0);
     if (Outcome outcome = Judged(quiet, nullptr); !Passed(outcome)) return outcome;
     empty_us_.push_back(OutsideUs(time, *quiet));
   }
-  return reference_->EndRounds(Stage::kTime, nullptr);
+  if (Outcome outcome = reference_->EndRounds(Stage::kTime, nullptr); !Passed(outcome))
+    return outcome;
+  return hold_ns_ == hold_ns ? Outcome{} : EmptyRounds();
 }
 
 /// Pairs until it is time to look at the interval.

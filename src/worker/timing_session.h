@@ -54,7 +54,6 @@ class TimingSession {
   [[nodiscard]] uint64_t QuietNs() const {
     return device_->cuda() ? device_->limits().quiet_ns : 0;
   }
-  [[nodiscard]] uint64_t HoldNs() const { return device_->cuda() ? device_->limits().hold_ns : 0; }
   [[nodiscard]] Seconds RoundLimit() const;
 
   Device* const device_;
@@ -65,8 +64,9 @@ class TimingSession {
   uint32_t candidate_calls_ = plan_.calls;  ///< per round; each side fills its rounds
   uint32_t reference_calls_ = plan_.calls;
   TimePoint start_;
-  int pair_ = 0;                  ///< pairs that were run
-  int discarded_ = 0;             ///< ... and not counted, because something disturbed them
+  int pair_ = 0;       ///< pairs that were run
+  int discarded_ = 0;  ///< ... and not counted, because something disturbed them
+  uint64_t hold_ns_ = device_->cuda() ? device_->limits().hold_ns : 0;
   std::vector<double> empty_us_;  ///< rounds of the reference without calls
   std::vector<bool> kept_;  ///< of each pair since the clocks were last read: whether it counts
   int verified_ = 0;
