@@ -57,11 +57,13 @@ class EventStream : public std::enable_shared_from_this<EventStream> {
     if (ended_) return;
     timer_ = api_->timers->After(Seconds(api_->limits.keep_alive_s), [self = shared_from_this()] {
       {
+        std::shared_ptr<void> timer;  // destroyed after the lock
         const std::lock_guard inside(self->mutex_);
         if (self->ended_) return;
         if (!self->body_->Write(": alive\n\n")) {
           self->ended_ = true;
           self->watch_.reset();
+          timer.swap(self->timer_);
           return;
         }
       }

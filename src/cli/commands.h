@@ -19,6 +19,9 @@ inline constexpr int kExitInfrastructure = 3;
 void AddEval(CLI::App* app, int* exit_code);
 void AddTasks(CLI::App* app, int* exit_code);
 void AddDoctor(CLI::App* app, int* exit_code);
+void AddReward(CLI::App* app, int* exit_code);
+/// Two commands: `assay roofline` and `assay calibrate`.
+void AddRoofline(CLI::App* app, int* exit_code);
 void AddVersion(CLI::App* app, int* exit_code);
 /// Two commands: `assay zoo` and `assay honest`.
 void AddZoo(CLI::App* app, int* exit_code);

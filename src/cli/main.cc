@@ -23,6 +23,8 @@ int main(int argc, char** argv) {
   assay::AddEval(&app, &exit_code);
   assay::AddTasks(&app, &exit_code);
   assay::AddDoctor(&app, &exit_code);
+  assay::AddReward(&app, &exit_code);
+  assay::AddRoofline(&app, &exit_code);
   assay::AddVersion(&app, &exit_code);
   assay::AddZoo(&app, &exit_code);
   const auto is_command = [&](std::string_view word) {
