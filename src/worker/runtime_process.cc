@@ -13,6 +13,10 @@ namespace {
 /// A death is noticed at least this often while waiting.
 constexpr Seconds kDeathCheck{0.02};
 
+/// A thread counts as stopped shortly before it leaves its processor and its run time is brought up
+/// to date. Work between rounds would take milliseconds.
+constexpr uint64_t kSettlingNs = 300'000;
+
 }  // namespace
 
 RuntimeProcess::~RuntimeProcess() {
@@ -137,7 +141,7 @@ void RuntimeProcess::Thaw() {
   if (std::exchange(frozen_, false)) {
     // A signal from the kernel (a timer's, say) may have let it go on, and stop again.
     if (ConsumeStop(process_.pidfd())) ran_while_frozen_ = true;
-    if (frozen_children_ > 0 && RunTimeNs(process_.pid()) != frozen_run_ns_)
+    if (frozen_children_ > 0 && RunTimeNs(process_.pid()) > frozen_run_ns_ + kSettlingNs)
       ran_while_frozen_ = true;
   }
   ContinueTree(process_.pid(), process_.pidfd(), /*with_children=*/false);
