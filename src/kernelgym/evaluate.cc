@@ -30,6 +30,20 @@ std::string DetailOf(const http::Response& response) {
   return body.ok() ? GetString(*body, "detail") : response.body;
 }
 
+/// A task of a batch that was not taken, as an item of the answer.
+json::object ItemOf(TaskRecord record, const http::Response& refusal) {
+  record.refusal = fmt::format("{}: {}", refusal.status, DetailOf(refusal));
+  Outcome outcome = Refused(record);
+  if (refusal.status >= 500) {  // not the task's fault: no numbers that look like a score
+    outcome = {};
+    outcome.status = "failed";
+    outcome.error_message = record.refusal;
+    outcome.error_code = kSystemError;
+    outcome.origin = Origin::kInfrastructure;
+  }
+  return EvaluationAnswer(record, nullptr, outcome);
+}
+
 }  // namespace
 
 http::Response Service::Answer(const TaskRecord& record, const Job* job, Form form) const {
@@ -154,13 +168,10 @@ void Service::Pump(const std::shared_ptr<Batch>& batch) {
       ++batch->running;
       lock.unlock();
       if (accepted.refused) {
-        Outcome outcome = Refused({});
-        outcome.error_message =
-            fmt::format("{}: {}", accepted.refused->status, DetailOf(*accepted.refused));
-        if (accepted.refused->status >= 500) outcome.origin = Origin::kInfrastructure;
         TaskRecord record;
         record.request.task_id = batch->tasks[index].task_id;
-        Place(batch, index, EvaluationAnswer(record, nullptr, outcome));
+        record.submitted_at = Now();
+        Place(batch, index, ItemOf(record, *accepted.refused));
       } else if (accepted.record.job_id.empty()) {
         Place(batch, index, EvaluationAnswer(accepted.record, nullptr, Refused(accepted.record)));
       } else {

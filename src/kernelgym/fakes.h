@@ -91,6 +91,7 @@ class FakeJobs : public JobService {
   }
 
   double retry_after_s() override { return 2.5; }
+  bool draining() const override { return stopping; }
 
   // What tests do.
   void Start(const std::string& id, const std::string& stage) {
@@ -127,6 +128,7 @@ class FakeJobs : public JobService {
   }
   const JobRequest& request(const std::string& id) { return jobs_.at(id)->request; }
 
+  bool stopping = false;
   size_t capacity = 1000;
   int submissions = 0;
   Error refuse{ErrorCode::kInternal, ""};  ///< what Submit answers, unless its message is empty

@@ -98,6 +98,14 @@ TEST_F(RoutesTest, FullQueueIs429) {
   EXPECT_EQ(Call("GET", "/status/t-1").status, 404) << "what was refused is not a task";
 }
 
+TEST_F(RoutesTest, AServerThatStopsIs503) {
+  jobs.capacity = 0;
+  jobs.stopping = true;
+  const http::Response response = Post("/evaluate", EvaluationBody());
+  EXPECT_EQ(response.status, 503);
+  EXPECT_EQ(Header(response, "Retry-After"), "3");
+}
+
 TEST_F(RoutesTest, OtherFailuresToSubmit) {
   jobs.refuse = {ErrorCode::kIo, "the disk is full"};
   http::Response response = Post("/evaluate", EvaluationBody());
@@ -391,6 +399,16 @@ TEST_F(RoutesTest, BatchThatEndsAtOnce) {
   EXPECT_THAT(GetString(results[4].as_object(), "error_message"),
               StartsWith("400: 'Registry missing workflow"));
   EXPECT_THAT(GetString(results[5].as_object(), "error_message"), HasSubstr("'Net' class"));
+}
+
+TEST_F(RoutesTest, BatchItemsThatCouldNotBeStoredHaveNoNumbers) {
+  jobs.refuse = {ErrorCode::kIo, "the disk is full"};
+  const json::object answer = Body(Post("/evaluate/batch", BatchOf(2)));
+  EXPECT_EQ(GetInt(answer, "failed_tasks"), 2);
+  const json::object& item = GetArray(answer, "results")[1].as_object();
+  EXPECT_EQ(GetString(item, "error_origin"), "infrastructure");
+  EXPECT_TRUE(item.at("correctness").is_null());
+  EXPECT_TRUE(item.at("speedup").is_null());
 }
 
 TEST_F(RoutesTest, BatchThatTakesTooLongCanBeSentAgain) {

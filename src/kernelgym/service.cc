@@ -37,7 +37,7 @@ std::string RequiredQuery(const http::Request& request, std::string_view name,
 }
 
 Service::Service(KernelGymContext context)
-    : context_(std::move(context)), tasks_(&context_, &statistics_), workers_(context_.documents) {
+    : context_(std::move(context)), tasks_(&context_), workers_(context_.documents) {
   ASSAY_CHECK(context_.jobs != nullptr && context_.documents != nullptr &&
               context_.timers != nullptr);
   if (!context_.now) context_.now = SystemTime;
@@ -69,6 +69,10 @@ void Service::Add(http::Router* router, std::string method, std::string_view pat
 }
 
 void Service::AddRoutes(http::Router* router) {
+  tasks_.OnFinished([weak = weak_from_this()](const TaskRecord& record, const Job& job) {
+    if (const auto self = weak.lock())
+      self->statistics_.Count(job, self->tasks_.OutcomeOf(record, &job), self->Now());
+  });
   using http::Scope;
   Add(router, "GET", "/", Scope::kNone, &Service::Root);
   Add(router, "POST", "/evaluate", Scope::kSubmit, &Service::Evaluate);

@@ -49,8 +49,8 @@ std::string CheckNames(const EvaluationRequest& request) {
   return "";
 }
 
-Tasks::Tasks(const KernelGymContext* context, Statistics* statistics)
-    : context_(context), statistics_(statistics), waits_(context->jobs, context->timers) {}
+Tasks::Tasks(const KernelGymContext* context)
+    : context_(context), waits_(context->jobs, context->timers) {}
 
 Tasks::Accepted Tasks::Accept(const std::string& owner, EvaluationRequest request) {
   Accepted accepted;
@@ -108,12 +108,15 @@ std::optional<http::Response> Tasks::Submit(TaskRecord* record, Plan plan) {
   const Result<Job> job = context_->jobs->Submit(std::move(plan.job));
   if (job.ok()) {
     record->job_id = job->request.id;
-    CountWhenDone(*record);
+    TellWhenDone(*record);
     return std::nullopt;
   }
   switch (job.error().code) {
     case ErrorCode::kUnavailable:
-      return ComeAgain(429, job.error().message, kResourceError, context_->jobs->retry_after_s());
+      // A full queue is this client's to wait for; a server that stops is not.
+      return ComeAgain(context_->jobs->draining() ? 503 : 429, job.error().message,
+                       context_->jobs->draining() ? kSystemError : kResourceError,
+                       context_->jobs->retry_after_s());
     case ErrorCode::kInvalid:
     case ErrorCode::kNotFound:
       record->refusal = "Kernel code validation failed: " + job.error().message;
@@ -124,9 +127,10 @@ std::optional<http::Response> Tasks::Submit(TaskRecord* record, Plan plan) {
   }
 }
 
-void Tasks::CountWhenDone(const TaskRecord& record) {
-  waits_.Await(record.job_id, std::nullopt, [this, record](const Job* job) {
-    if (job != nullptr) statistics_->Count(*job, OutcomeOf(record, job), context_->now());
+void Tasks::TellWhenDone(const TaskRecord& record) {
+  if (!finished_) return;
+  waits_.Await(record.job_id, std::nullopt, [finished = finished_, record](const Job* job) {
+    if (job != nullptr) finished(record, *job);
   });
 }
 

@@ -1,14 +1,15 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "http/message.h"
 #include "kernelgym/kernelgym.h"
 #include "kernelgym/outcome.h"
 #include "kernelgym/plan.h"
-#include "kernelgym/statistics.h"
 #include "kernelgym/waits.h"
 
 namespace assay::kernelgym {
@@ -17,7 +18,13 @@ namespace assay::kernelgym {
 /// Thread-safe.
 class Tasks {
  public:
-  Tasks(const KernelGymContext* context, Statistics* statistics);
+  explicit Tasks(const KernelGymContext* context);
+
+  /// Called on any thread for each task that this process submitted, when it has ended; also while
+  /// this object is being destroyed.
+  void OnFinished(std::function<void(const TaskRecord&, const Job&)> finished) {
+    finished_ = std::move(finished);
+  }
 
   /// What a request came to: a record, with a job or a refusal in it, or an answer that says why
   /// there is none (unknown workflow, full queue).
@@ -51,10 +58,10 @@ class Tasks {
   /// Whether what is known under this name answers `request`.
   bool StillGood(const TaskRecord& record, const EvaluationRequest& request);
   std::optional<http::Response> Submit(TaskRecord* record, Plan plan);
-  void CountWhenDone(const TaskRecord& record);
+  void TellWhenDone(const TaskRecord& record);
 
   const KernelGymContext* const context_;
-  Statistics* const statistics_;
+  std::function<void(const TaskRecord&, const Job&)> finished_;
   Waits waits_;
 };
 

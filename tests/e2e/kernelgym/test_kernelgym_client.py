@@ -4,7 +4,7 @@ import concurrent.futures
 import hashlib
 import time
 
-from sources import CRASHES, PLAIN, RAISES, SLOW_TO_LOAD, WRONG, evaluation
+from kernelgym_sources import CRASHES, PLAIN, RAISES, SLOW_TO_LOAD, WRONG, evaluation
 
 
 class TrainingClient:

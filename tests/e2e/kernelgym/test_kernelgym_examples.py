@@ -1,7 +1,7 @@
 """What KernelGYM's own documents promise: the two workflows with requests of the forms they show."""
 
 import pytest
-from sources import PLAIN, REFERENCE, SYNTAX, TRITON_ADD, TRITON_SOFTMAX, evaluation
+from kernelgym_sources import PLAIN, REFERENCE, SYNTAX, TRITON_ADD, TRITON_SOFTMAX, evaluation
 
 
 def test_kernel_simple(gym):

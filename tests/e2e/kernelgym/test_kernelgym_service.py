@@ -4,7 +4,7 @@ import concurrent.futures
 import threading
 import time
 
-from sources import ENDLESS, PLAIN, SLOW_TO_LOAD, SYNTAX, WRONG, evaluation
+from kernelgym_sources import ENDLESS, PLAIN, SLOW_TO_LOAD, SYNTAX, WRONG, evaluation
 
 
 def test_batch(gym):
