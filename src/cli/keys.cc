@@ -1,0 +1,82 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "base/fd.h"
+#include "cli/commands.h"
+#include "http/key_file.h"
+
+namespace assay {
+namespace {
+
+struct Options {
+  std::string name;
+  std::string scope = "submit";
+  std::string file;
+};
+
+/// Adds a line to the key file, which only its owner can read.
+Status Append(const std::string& path, const std::string& line) {
+  std::string text;
+  struct stat status {};
+  if (::stat(path.c_str(), &status) == 0) {
+    ASSAY_ASSIGN_OR_RETURN(text, ReadFile(path, 4u << 20));
+    if (!text.empty() && !text.ends_with('\n')) text += '\n';
+  }
+  text += line + "\n";
+  // Refused here rather than at the server's next start.
+  Result<std::vector<http::ApiKey>> keys = http::ParseKeys(text);
+  if (!keys.ok()) return Err(ErrorCode::kInvalid, "'{}': {}", path, keys.error().message);
+  const mode_t before = ::umask(S_IRWXG | S_IRWXO);
+  Status written = WriteFileAtomically(path, text);
+  ::umask(before);
+  return written;
+}
+
+int New(const Options& options) {
+  http::Scope scope = http::Scope::kNone;
+  for (const http::Scope known : {http::Scope::kRead, http::Scope::kSubmit, http::Scope::kAdmin})
+    if (options.scope == http::ScopeName(known)) scope = known;
+  const std::string key = http::MakeKey();
+  const std::string line = http::KeyLine(options.name, key, scope);
+  if (Result<std::vector<http::ApiKey>> keys = http::ParseKeys(line); !keys.ok())
+    return Report(keys.error());
+  if (!options.file.empty()) {
+    if (Status status = Append(options.file, line); !status.ok()) return Report(status.error());
+    fmt::print(stderr,
+               "assay: '{}' may {} now (after a SIGHUP, where a server runs); its key is "
+               "shown this once:\n",
+               options.name, options.scope);
+  } else {
+    fmt::print(stderr,
+               "assay: add this line to the server's --api-key-file:\n  {}\n"
+               "the key is shown this once:\n",
+               line);
+  }
+  fmt::print("{}\n", key);
+  return kExitOk;
+}
+
+}  // namespace
+
+void AddKeys(CLI::App* app, int* exit_code) {
+  CLI::App* command = app->add_subcommand("keys", "Keys for `assay serve --api-key-file`");
+  command->require_subcommand(1);
+  auto options = std::make_shared<Options>();
+  CLI::App* make = command->add_subcommand("new", "Make a key; only its hash is stored");
+  make->add_option("--name", options->name, "who will use it; shown in logs and queues")
+      ->required();
+  make->add_option("--scope", options->scope, "read, submit or admin; each includes the former")
+      ->check(CLI::IsMember({"read", "submit", "admin"}))
+      ->capture_default_str();
+  make->add_option("--file", options->file, "key file to add it to; made if there is none");
+  make->footer(
+      "The key goes to standard output, once.\n"
+      "Example:\n"
+      "  assay keys new --name trainer --scope submit --file keys.txt");
+  make->callback([options, exit_code] { *exit_code = New(*options); });
+}
+
+}  // namespace assay

@@ -1,0 +1,50 @@
+#include "server/exposure.h"
+
+#include "base/log.h"
+#include "base/strings.h"
+
+namespace assay {
+
+bool IsLoopback(const std::string& host) {
+  const std::string name = ToLower(host);
+  return name == "localhost" || name == "::1" || name == "[::1]" || name.starts_with("127.");
+}
+
+Result<http::ListenOptions> MakeListenOptions(const ExposureOptions& exposure) {
+  http::ListenOptions listen;
+  listen.host = exposure.host;
+  listen.token_query = exposure.token_query;
+  listen.origins = exposure.origins;
+  listen.tls_certificate = exposure.tls_certificate;
+  listen.tls_key = exposure.tls_key;
+  if (exposure.tls_certificate.empty() != exposure.tls_key.empty())
+    return Err(ErrorCode::kInvalid, "TLS needs both --tls-cert and --tls-key");
+  const bool loopback = IsLoopback(exposure.host);
+  if (!exposure.api_key_file.empty()) {
+    if (exposure.insecure)
+      return Err(ErrorCode::kInvalid,
+                 "--insecure serves without keys; leave it or --api-key-file "
+                 "out");
+    ASSAY_ASSIGN_OR_RETURN(listen.keys, http::KeyRing::Load(exposure.api_key_file));
+    if (!loopback && exposure.tls_certificate.empty())
+      LogWarn("keys travel in the clear on {}; --tls-cert and --tls-key encrypt them",
+              exposure.host);
+    return listen;
+  }
+  if (exposure.token_query)
+    return Err(ErrorCode::kInvalid, "--allow-token-query needs --api-key-file");
+  if (!loopback && !exposure.insecure)
+    return Err(ErrorCode::kInvalid,
+               "on {} everybody who reaches this machine could use it. Make a key with `assay keys "
+               "new --name me --scope submit --file keys.txt` and add `--api-key-file keys.txt`; "
+               "or add --insecure if the network lets only friends in",
+               exposure.host);
+  if (loopback) {
+    // A web page can make its own name resolve to 127.0.0.1; its Host header still tells.
+    listen.hosts = {"localhost", "127.0.0.1", "::1", "[::1]", ToLower(exposure.host)};
+    for (const std::string& host : exposure.hosts) listen.hosts.push_back(ToLower(host));
+  }
+  return listen;
+}
+
+}  // namespace assay

@@ -1,0 +1,160 @@
+#include "server/service.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "base/hash.h"
+#include "http/testing.h"
+#include "server/status.h"
+
+namespace assay {
+namespace {
+
+using http::BodyOf;
+using http::Eventually;
+using http::Get;
+using http::Post;
+using http::RawClient;
+using http::StatusOf;
+
+/// A server that echoes, with a store of its own.
+class ServiceTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = ::testing::TempDir() + "/serve_" + NewId("");
+    std::filesystem::create_directories(folder_);
+    options_.port = 0;
+    options_.echo = true;
+    options_.store = folder_ + "/store.db";
+    options_.version = "test";
+    options_.access_log = false;
+  }
+  void TearDown() override {
+    service_.reset();
+    std::filesystem::remove_all(folder_);
+  }
+  void Start() {
+    Result<std::unique_ptr<Service>> service = Service::Start(options_);
+    ASSERT_TRUE(service.ok()) << service.error().message;
+    service_ = *std::move(service);
+  }
+  std::string Ask(const std::string& request, uint16_t port = 0) {
+    RawClient client(port != 0 ? port : service_->port());
+    client.Send(request);
+    return client.ReadResponse();
+  }
+  std::string Submit(const std::string& query = "") {
+    const std::string body = json::serialize(
+        json::object{{"task_id", "assay/relu"}, {"source", "class ModelNew: pass"}});
+    return Ask(Post("/v1/submissions" + query, body, "Content-Type: application/json\r\n"));
+  }
+
+  std::string folder_;
+  ServeOptions options_;
+  std::unique_ptr<Service> service_;
+};
+
+TEST_F(ServiceTest, ListensBeforeItJudges) {
+  Start();
+  EXPECT_EQ(StatusOf(Ask(Get("/healthz"))), 200);
+  EXPECT_NE(Ask(Get("/health")).find("healthy"), std::string::npos);
+  const std::string waiting = Ask(Get("/readyz"));
+  EXPECT_EQ(StatusOf(waiting), 503);
+  EXPECT_NE(waiting.find("starting"), std::string::npos);
+  EXPECT_EQ(StatusOf(Submit()), 202);
+  ASSERT_TRUE(service_->StartJudging().ok());
+  EXPECT_EQ(StatusOf(Ask(Get("/readyz"))), 200);
+  EXPECT_TRUE(Eventually(
+      [&] { return Ask(Get("/v1/workers")).find("\"judged\":1") != std::string::npos; }));
+}
+
+TEST_F(ServiceTest, JudgesAndCounts) {
+  Start();
+  ASSERT_TRUE(service_->StartJudging().ok());
+  const std::string done = Submit("?wait=10");
+  EXPECT_EQ(StatusOf(done), 200) << done;
+  const std::string metrics = Ask(Get("/metrics"));
+  EXPECT_NE(metrics.find("Content-Type: text/plain; version=0.0.4"), std::string::npos);
+  EXPECT_NE(metrics.find("assay_http_requests_total{method=\"POST\",status=\"200\"} 1"),
+            std::string::npos);
+}
+
+TEST_F(ServiceTest, KernelGymBelowItsPrefixOrOnItsPort) {
+  Start();
+  EXPECT_EQ(StatusOf(Ask(Get("/kernelgym/health"))), 200);
+  EXPECT_EQ(service_->kernelgym_port(), 0);
+  service_.reset();
+  options_.kernelgym_port = 0;
+  Start();
+  EXPECT_NE(service_->kernelgym_port(), 0);
+  EXPECT_EQ(StatusOf(Ask(Get("/health"), service_->kernelgym_port())), 200);
+  EXPECT_EQ(StatusOf(Ask(Get("/kernelgym/health"))), 404);
+}
+
+TEST_F(ServiceTest, WhatWasAcceptedSurvivesTheProcess) {
+  Start();
+  const Result<json::object> job = ParseJsonObject(BodyOf(Submit()));
+  ASSERT_TRUE(job.ok());
+  const std::string id = GetString(*job, "id");
+  service_.reset();
+  Start();
+  ASSERT_TRUE(service_->StartJudging().ok());
+  EXPECT_EQ(StatusOf(Ask(Get("/v1/submissions/" + id + "?wait=10"))), 200);
+}
+
+TEST_F(ServiceTest, DrainRefusesNewWork) {
+  Start();
+  ASSERT_TRUE(service_->StartJudging().ok());
+  service_->BeginDrain();
+  EXPECT_TRUE(Eventually([&] { return service_->Drained(); }));
+}
+
+TEST_F(ServiceTest, TwoServersDoNotShareAStore) {
+  Start();
+  const Result<std::unique_ptr<Service>> second = Service::Start(options_);
+  ASSERT_FALSE(second.ok());
+  EXPECT_NE(second.error().message.find("store"), std::string::npos) << second.error().message;
+}
+
+TEST_F(ServiceTest, HostSettings) {
+  openenv::HostSettings host;
+  host.gpus = std::vector<int>{0, 2};
+  host.tasks = {"builtin"};
+  host.trials = 3;
+  ServeOptions options;
+  ASSERT_TRUE(ApplyHostSettings(host, &options).ok());
+  EXPECT_EQ(options.devices, (std::vector<std::string>{"cuda:0", "cuda:2"}));
+  EXPECT_EQ(options.device.limits.trials, 3);
+  options.devices = {"cpu"};
+  ASSERT_TRUE(ApplyHostSettings(host, &options).ok());
+  EXPECT_EQ(options.devices, std::vector<std::string>{"cpu"});  // the command line goes before
+  host.trace_dir = "/tmp";
+  EXPECT_FALSE(ApplyHostSettings(host, &options).ok());
+}
+
+TEST(GpuMetricsTest, GaugesOfWhatTheDriverTells) {
+  MetricRegistry registry;
+  GpuInfo gpu;
+  gpu.name = "Some GPU";
+  gpu.memory_total_bytes = 100;
+  gpu.state.power_milliwatts = 1500;
+  {
+    const GpuMetrics metrics(&registry, [&] { return std::vector<GpuInfo>{gpu}; });
+    const std::string text = registry.ToPrometheus();
+    EXPECT_NE(text.find("assay_gpu_memory_total_bytes{gpu=\"0\",name=\"Some GPU\"} 100"),
+              std::string::npos)
+        << text;
+    EXPECT_NE(text.find("assay_gpu_power_watts{gpu=\"0\",name=\"Some GPU\"} 1.5"),
+              std::string::npos);
+    EXPECT_EQ(text.find("temperature"), std::string::npos);
+  }
+  EXPECT_EQ(registry.ToPrometheus().find("assay_gpu"), std::string::npos);
+  const GpuMetrics none(&registry, []() -> Result<std::vector<GpuInfo>> {
+    return Err(ErrorCode::kUnavailable, "no driver");
+  });
+  EXPECT_EQ(registry.ToPrometheus().find("assay_gpu"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace assay
