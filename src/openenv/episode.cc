@@ -16,10 +16,10 @@ std::optional<double> MaybeNumber(const json::object& object, std::string_view k
   return value->to_number<double>();
 }
 
-json::object ToJson(const Ticket& ticket) {
-  return {{"id", ticket.id},         {"check", ticket.check},  {"turn", ticket.turn},
-          {"free", ticket.free},     {"echo", ticket.echo},    {"settled", ticket.settled},
-          {"reward", ticket.reward}, {"masked", ticket.masked}};
+json::object TicketJson(const Ticket& ticket) {
+  return {{"id", ticket.id},         {"check", ticket.check},   {"turn", ticket.turn},
+          {"free", ticket.free},     {"echo", ticket.echo},     {"settled", ticket.settled},
+          {"reward", ticket.reward}, {"masked", ticket.masked}, {"reported", ticket.reported}};
 }
 
 Ticket TicketFromJson(const json::object& object) {
@@ -32,6 +32,7 @@ Ticket TicketFromJson(const json::object& object) {
   ticket.settled = GetBool(object, "settled");
   ticket.reward = GetDouble(object, "reward");
   ticket.masked = GetBool(object, "masked");
+  ticket.reported = GetBool(object, "reported");
   return ticket;
 }
 
@@ -151,9 +152,18 @@ Episode::Settlement Episode::Settle(std::string_view id, const Outcome& outcome)
   return settlement;
 }
 
+std::optional<double> Episode::Report(std::string_view id) {
+  for (Ticket& ticket : tickets_)
+    if (ticket.id == id && ticket.settled && !ticket.reported) {
+      ticket.reported = true;
+      return ticket.reward;
+    }
+  return std::nullopt;
+}
+
 json::object Episode::ToJson() const {
   json::array tickets;
-  for (const Ticket& ticket : tickets_) tickets.emplace_back(openenv::ToJson(ticket));
+  for (const Ticket& ticket : tickets_) tickets.emplace_back(TicketJson(ticket));
   return {{"episode_id", config_.episode_id},
           {"task_id", config_.task_id},
           {"suite", config_.suite},

@@ -55,8 +55,9 @@ struct Ticket {
   bool free = false;  ///< a check that costs no turn
   json::object echo;  ///< the action's metadata
   bool settled = false;
-  double reward = 0;  ///< that was paid for it
+  double reward = 0;  ///< that it earned, by the emission
   bool masked = false;
+  bool reported = false;  ///< the client was told, and so paid
 };
 
 /// The bookkeeping of one episode. Pure: no clock, no jobs, no thread; it can be written down and
@@ -97,6 +98,9 @@ class Episode {
     bool masked = false;
   };
   Settlement Settle(std::string_view id, const Outcome& outcome);
+
+  /// The reward of a settled ticket, the first time; none after that.
+  std::optional<double> Report(std::string_view id);
 
   [[nodiscard]] Phase phase() const;
   [[nodiscard]] bool done() const { return !done_reason_.empty(); }

@@ -102,14 +102,14 @@ Envelope EpisodeRun::Ready(const std::vector<std::string>& ignored) {
   return envelope;
 }
 
-/// Settles what was judged while nobody was there; what never reached the queue was never
-/// accepted. The lock is held.
+/// Settles what was judged while nobody was there, for a poll to report; what never reached the
+/// queue was never accepted. The lock is held.
 void EpisodeRun::CatchUp() {
   for (const Ticket& ticket : std::vector<Ticket>(episode_.tickets())) {
-    if (ticket.settled) continue;
+    if (ticket.settled || sending_.contains(ticket.id)) continue;
     const Result<Job> job = host_->context.jobs->Get(ticket.id);
     if (job.ok() && job->state == JobState::kDone) {
-      (void)Judge(ticket.id, job->verdict, &*job);
+      (void)Judge(ticket.id, job->verdict, &*job, /*report=*/false);
     } else if (!job.ok() && job.error().code == ErrorCode::kNotFound) {
       episode_.Settle(ticket.id, Outcome{.kind = Outcome::Kind::kNever});
       Persist();
@@ -130,6 +130,7 @@ Envelope EpisodeRun::Resumed() {
   } else if (!last_.empty()) {
     for (const auto& [key, value] : last_) observation[key] = value;
     reward = last_reward_;
+    (void)episode_.Report(GetString(last_, "ticket"));
   }
   return {.observation = std::move(observation), .reward = reward, .done = episode_.done()};
 }
@@ -183,6 +184,7 @@ void EpisodeRun::Submit(Action action, TimePoint deadline, Reply reply) {
     lock.unlock();
     return sending->reply(std::move(refused));
   }
+  sending_.insert(job.id);
   lock.unlock();
   Send(sending);
 }
@@ -192,6 +194,7 @@ void EpisodeRun::Send(const std::shared_ptr<Sending>& sending) {
     const std::lock_guard lock(mutex_);
     if (abandoned_) {
       // The client went while it waited for room in the queue.
+      sending_.erase(sending->job.id);
       episode_.Settle(sending->job.id, Outcome{.kind = Outcome::Kind::kNever});
       Persist();
       return;
@@ -199,6 +202,10 @@ void EpisodeRun::Send(const std::shared_ptr<Sending>& sending) {
   }
   const Result<Job> job = host_->context.jobs->Submit(sending->job);
   if (job.ok()) {
+    {
+      const std::lock_guard lock(mutex_);
+      sending_.erase(sending->job.id);
+    }
     if (!sending->defer) return Await(sending->job.id, sending->deadline, sending->reply);
     std::unique_lock lock(mutex_);
     const Ticket* ticket = episode_.Find(sending->job.id);
@@ -222,6 +229,7 @@ void EpisodeRun::Send(const std::shared_ptr<Sending>& sending) {
     }
   }
   std::unique_lock lock(mutex_);
+  sending_.erase(sending->job.id);
   Envelope answer;
   if (error.code == ErrorCode::kInvalid) {
     answer = Judge(sending->job.id, RefusedVerdict("refused", error.message), nullptr);
@@ -291,18 +299,23 @@ void EpisodeRun::OnDeadline(const std::weak_ptr<Wait>& weak) {
   wait->reply(std::move(queued));
 }
 
-/// Settles a ticket by its verdict and makes the reply. The lock is held.
-Envelope EpisodeRun::Judge(const std::string& id, const json::object& verdict, const Job* job) {
+/// Settles a ticket by its verdict and makes the reply, which pays if it is the first to report it.
+/// The lock is held.
+Envelope EpisodeRun::Judge(const std::string& id, const json::object& verdict, const Job* job,
+                           bool report) {
   const Scored scored = Score(episode_.config(), verdict, episode_.Find(id)->check);
-  const Episode::Settlement settlement = episode_.Settle(id, scored.outcome);
+  const bool first = episode_.Settle(id, scored.outcome).first;
+  const std::optional<double> paid = report ? episode_.Report(id) : std::nullopt;
   const Ticket& ticket = *episode_.Find(id);
   Envelope envelope{.observation = JudgedObservation(Context(), ticket, verdict, scored, job),
-                    .reward = settlement.reward,
+                    .reward = report ? paid.value_or(0) : ticket.reward,
                     .done = episode_.done()};
-  if (settlement.first) {
+  if (first) {
     if (episode_.best_ticket() == id) best_ = envelope.observation;
     Remember(envelope);
-  } else {
+  } else if (paid) {
+    Persist();
+  } else if (report) {
     envelope.observation["flags"].as_array().emplace_back("already_reported");
   }
   return envelope;

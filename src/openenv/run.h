@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -108,7 +109,8 @@ class EpisodeRun : public std::enable_shared_from_this<EpisodeRun> {
   void OnJob(const std::weak_ptr<Wait>& weak, const Job& job);
   void OnDeadline(const std::weak_ptr<Wait>& weak);
   [[nodiscard]] bool Take(const std::shared_ptr<Wait>& wait);
-  Envelope Judge(const std::string& ticket, const json::object& verdict, const Job* job);
+  Envelope Judge(const std::string& ticket, const json::object& verdict, const Job* job,
+                 bool report = true);
   Envelope Infra(const std::string& ticket, Outcome::Kind kind, std::string_view name,
                  std::string_view message);
   void CancelOpen();
@@ -127,6 +129,7 @@ class EpisodeRun : public std::enable_shared_from_this<EpisodeRun> {
   std::optional<double> last_reward_;
   json::object best_;
   std::vector<std::shared_ptr<Wait>> waits_;
+  std::set<std::string> sending_;  ///< tickets on their way into the queue
   bool abandoned_ = false;
 };
 

@@ -355,6 +355,28 @@ TEST_F(WebSocketTest, EpisodesSurviveARestartOfTheServer) {
   EXPECT_EQ(world_.jobs.jobs().size(), 1u) << "judged once";
 }
 
+// Several verdicts that came while nobody was there are each paid, by their polls.
+TEST_F(WebSocketTest, DeferredSubmissionsArePaidAfterAResume) {
+  world_.jobs.verdict.reset();
+  Client first = Connect();
+  const std::string token = GetString(Observation(first.Reset()), "episode_token");
+  std::vector<std::string> tickets;
+  for (int i = 0; i < 2; ++i)
+    tickets.push_back(
+        GetString(Observation(first.Step({{"code", kCode}, {"defer", true}})), "ticket"));
+  first.Drop();
+  world_.jobs.FinishNext(CorrectVerdict(2, 0.5));
+  Client second = Connect();
+  EXPECT_EQ(GetString(Observation(second.Reset({{"resume", token}})), "ticket"), tickets[1]);
+  world_.jobs.FinishNext(CorrectVerdict(2, 1));
+  const double rewards[] = {0.3 + 2.7 * 0.5, 3.0};
+  for (size_t i = 0; i < 2; ++i) {
+    const json::object poll{{"op", "poll"}, {"ticket", tickets[i]}, {"code", ""}};
+    EXPECT_DOUBLE_EQ(GetDouble(Data(second.Step(poll)), "reward"), rewards[i]);
+    EXPECT_DOUBLE_EQ(GetDouble(Data(second.Step(poll)), "reward"), 0) << "once";
+  }
+}
+
 // The document lags behind the jobs: what it lost is found by the ids of the episode's jobs.
 TEST_F(WebSocketTest, JobsBeyondTheDocumentAreFound) {
   world_.jobs.verdict.reset();
