@@ -2,8 +2,14 @@
 #
 # One folder of src/ is one static library `assay_<name>` and, with tests on, one GoogleTest binary
 # `assay_<name>_test`. Tests stand beside the code they test.
+#
+# Left out: designated initializers name what differs from a default (missing-field-initializers), and
+# GCC 12 sees null and overlapping pointers inside its own optimised standard headers.
 set(ASSAY_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wold-style-cast
-    -Wcast-qual -Wunused -Woverloaded-virtual -Wnull-dereference -Wformat=2 -Werror)
+    -Wcast-qual -Wunused -Woverloaded-virtual -Wformat=2 -Wno-missing-field-initializers -Werror)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  list(APPEND ASSAY_WARNINGS -Wno-restrict)
+endif()
 
 function(assay_target_options target)
   target_compile_options(${target} PRIVATE ${ASSAY_WARNINGS})
@@ -11,8 +17,8 @@ function(assay_target_options target)
     target_compile_options(${target} PUBLIC -fsanitize=${ASSAY_SANITIZE} -fno-omit-frame-pointer
                                             -fno-sanitize-recover=all)
     target_link_options(${target} PUBLIC -fsanitize=${ASSAY_SANITIZE})
-    # GCC's -Wnull-dereference reports false positives in instrumented standard headers.
-    target_compile_options(${target} PRIVATE -Wno-null-dereference -Wno-maybe-uninitialized)
+    # GCC reports false positives in instrumented standard headers.
+    target_compile_options(${target} PRIVATE -Wno-maybe-uninitialized)
   endif()
 endfunction()
 
