@@ -116,7 +116,7 @@ Result<std::vector<json::object>> TraceAll(const Options& options,
   const Status written = WriteFileAtomically(path, lines);
   Result<CommandOutput> output =
       written.ok() ? RunModule(options, "assay.runtime.trace_work", {path, "--size", size},
-                               Seconds(60 + 60.0 * static_cast<double>(tasks.size())))
+                               Seconds(300 + 60.0 * static_cast<double>(tasks.size())))
                    : Result<CommandOutput>(written.error());
   static_cast<void>(::unlink(path.c_str()));
   if (!output.ok()) return output.error();
