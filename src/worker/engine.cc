@@ -30,7 +30,9 @@ Verdict Engine::Evaluate(Submission submission, const Progress& progress) {
                             progress);
       return Decide(evaluation.Run());
     }();
-    if (verdict.fault != Fault::kInfrastructure || attempt == kAttempts) return verdict;
+    if (verdict.fault != Fault::kInfrastructure || attempt == kAttempts ||
+        verdict.error.name == kBrokenReference)
+      return verdict;
     LogWarn("{}: infrastructure fault, trying again: {}", submission.id, verdict.error.message);
     std::this_thread::sleep_for(kBackoff * attempt);
   }

@@ -33,6 +33,16 @@ Failure CancelledFailure(Stage stage) {
   return failure;
 }
 
+/// The judge answers, but the task's own code fails in it: nobody's fault here, and no better the
+/// next time. A device that fails is another matter.
+Failure ExamineFailure(const Error& error) {
+  Failure failure = InfrastructureFailure(Stage::kLoad, error);
+  const bool device = error.message.find("CUDA error") != std::string::npos ||
+                      error.message.find("OutOfMemory") != std::string::npos;
+  if (error.code == ErrorCode::kInternal && !device) failure.name = kBrokenReference;
+  return failure;
+}
+
 /// Device memory one submission takes: three arenas, where those of the outputs also hold the
 /// results of a round (see results_bytes() in judge.py), weights there and in the judge (once more
 /// in float64), and the temporaries of a call and of its comparison in float64.
@@ -144,7 +154,7 @@ Outcome Evaluation::Prepare() {
     if (Status status = device_->judge().EnsureRunning(); !status.ok())
       return InfrastructureFailure(Stage::kLoad, status.error());
     Result<TaskShape> shape = device_->judge().Examine(lane_, *submission_.task, device_->size());
-    if (!shape.ok()) return InfrastructureFailure(Stage::kLoad, shape.error());
+    if (!shape.ok()) return ExamineFailure(shape.error());
     shape_ = *shape;
     opened_ = true;
   }

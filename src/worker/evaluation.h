@@ -14,6 +14,9 @@
 
 namespace assay {
 
+/// Name of the infrastructure failure of a task that cannot be run: trying again is useless.
+inline constexpr const char* kBrokenReference = "broken_reference";
+
 /// What is to be judged, and how.
 struct Submission {
   std::string id;  ///< empty: one is made
