@@ -16,12 +16,12 @@ namespace assay::openenv {
 /// Which task a reset asks for. The first that is given decides: `task_id`; then `index` within the
 /// selection; then `seed`, which always draws the same one; then chance.
 struct TaskChoice {
-  std::string task_id;
-  std::string suite;  ///< "assay", "kb", "kb/l1"; empty: any
-  std::string split;  ///< as Splits() names them; empty: all
-  int level = -1;     ///< -1: any
-  std::optional<int64_t> index;
-  std::optional<std::string> seed;  ///< its decimal text: Python sends integers of any size
+  std::string task_id{};
+  std::string suite{};  ///< "assay", "kb", "kb/l1"; empty: any
+  std::string split{};  ///< as Splits() names them; empty: all
+  int level = -1;       ///< -1: any
+  std::optional<int64_t> index{};
+  std::optional<std::string> seed{};  ///< its decimal text: Python sends integers of any size
 };
 
 /// The tasks as an environment's: in suites and splits. Built once; the registry must not change
