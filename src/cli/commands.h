@@ -22,6 +22,12 @@ void AddDoctor(CLI::App* app, int* exit_code);
 void AddReward(CLI::App* app, int* exit_code);
 /// Two commands: `assay roofline` and `assay calibrate`.
 void AddRoofline(CLI::App* app, int* exit_code);
+/// `assay keys new`.
+void AddKeys(CLI::App* app, int* exit_code);
+void AddServe(CLI::App* app, int* exit_code);
+void AddTop(CLI::App* app, int* exit_code);
+/// `assay replay`, `rescore` and `export`, over the store of a server.
+void AddStoreCommands(CLI::App* app, int* exit_code);
 void AddVersion(CLI::App* app, int* exit_code);
 /// Two commands: `assay zoo` and `assay honest`.
 void AddZoo(CLI::App* app, int* exit_code);

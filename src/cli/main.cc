@@ -25,6 +25,10 @@ int main(int argc, char** argv) {
   assay::AddDoctor(&app, &exit_code);
   assay::AddReward(&app, &exit_code);
   assay::AddRoofline(&app, &exit_code);
+  assay::AddServe(&app, &exit_code);
+  assay::AddTop(&app, &exit_code);
+  assay::AddKeys(&app, &exit_code);
+  assay::AddStoreCommands(&app, &exit_code);
   assay::AddVersion(&app, &exit_code);
   assay::AddZoo(&app, &exit_code);
   const auto is_command = [&](std::string_view word) {

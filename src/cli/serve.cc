@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/log.h"
+#include "base/strings.h"
 #include "cli/commands.h"
 #include "server/exposure.h"
 #include "server/json_log.h"

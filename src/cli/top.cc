@@ -9,6 +9,7 @@
 #include <map>
 
 #include "base/fd.h"
+#include "base/json.h"
 #include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/http_get.h"

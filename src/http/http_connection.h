@@ -498,7 +498,7 @@ Awaitable<void> HttpConnection<Stream>::Finish() {
   if (!aborted_) {
     Enter(Phase::kLinger, limits_.linger);
     if constexpr (kTls) {
-      // The client may distinguish an end from a cut. Its own goodbye is not waited for.
+      // So that the client can tell an end from a cut.
       if (!linger_) co_await stream_.async_shutdown(kTuple);
     }
     ErrorCodeOf error;

@@ -36,11 +36,6 @@ void Loop::Start() {
   thread_ = std::thread([this] { context_.run(); });
 }
 
-void Loop::RunUntilIdle() {
-  context_.restart();
-  context_.run();
-}
-
 void Loop::Stop() {
   AbortAll();
   asio::post(context_, [this] { AwaitEnd(DeadlineIn(kStopGrace)); });

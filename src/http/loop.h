@@ -37,10 +37,8 @@ class Loop : public std::enable_shared_from_this<Loop> {
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
-  /// Runs the loop on a thread of its own.
+  /// Runs the loop on a thread of its own. Without it, whoever polls context() is that thread.
   void Start();
-  /// Runs on the calling thread until nothing is left to do (fuzzing and tests).
-  void RunUntilIdle();
   /// Aborts all connections, lets them end (for a second at most), ends the thread. Called once,
   /// from another thread.
   void Stop();

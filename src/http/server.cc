@@ -137,12 +137,11 @@ Result<Bound> BindTcp(const std::string& host, uint16_t port) {
   return BindAddress(*chosen, fmt::format("{}:{}", host, port));
 }
 
-/// A timer that any thread may cancel; the action runs on a loop.
+/// A timer with its action; only handlers of its loop own it, so that it never outlives the loop.
 struct Pending {
   explicit Pending(asio::io_context& context) : timer(context) {}
   Timer timer;
   std::function<void()> action;
-  std::atomic<bool> cancelled{false};
 };
 
 class ServerImpl final : public Server, public Timers {
@@ -329,19 +328,23 @@ std::shared_ptr<void> ServerImpl::After(Seconds delay, std::function<void()> act
   const std::shared_ptr<Loop>& loop = loops_[next_loop_.fetch_add(1) % loops_.size()];
   auto pending = std::make_shared<Pending>(loop->context());
   pending->action = std::move(action);
-  asio::post(loop->executor(), [pending, delay] {
-    if (pending->cancelled.load()) return;
+  auto cancelled = std::make_shared<std::atomic<bool>>(false);
+  const std::weak_ptr<Pending> weak = pending;
+  asio::post(loop->executor(), [pending = std::move(pending), cancelled, delay] {
+    if (cancelled->load()) return;
     pending->timer.expires_after(std::chrono::duration_cast<Duration>(delay));
-    pending->timer.async_wait([pending](const ErrorCodeOf& error) {
-      const std::function<void()> due = std::exchange(pending->action, nullptr);
-      if (!error && !pending->cancelled.load() && due != nullptr) due();
+    pending->timer.async_wait([pending, cancelled](const ErrorCodeOf& error) {
+      if (!error && !cancelled->load()) pending->action();
     });
   });
-  return {pending.get(), [pending, weak = std::weak_ptr<Loop>(loop)](void*) {
-            pending->cancelled.store(true);
-            const std::shared_ptr<Loop> alive = weak.lock();
+  // The handle may outlive the server: it holds nothing of it.
+  return {cancelled.get(), [cancelled, weak, weak_loop = std::weak_ptr<Loop>(loop)](void*) {
+            cancelled->store(true);
+            const std::shared_ptr<Loop> alive = weak_loop.lock();
             if (alive == nullptr) return;
-            asio::post(alive->executor(), [pending] { pending->timer.cancel(); });
+            asio::post(alive->executor(), [weak] {
+              if (const auto waiting = weak.lock()) waiting->timer.cancel();
+            });
           }};
 }
 
