@@ -101,7 +101,7 @@ TEST_F(McpTest, ARequestWithoutAnIdIsAnswered) {
 }
 
 TEST_F(McpTest, ToolsHaveSchemasAndNoReservedNames) {
-  const json::array& tools = GetArray(GetObject(Call("tools/list"), "result"), "tools");
+  const json::array tools = GetArray(GetObject(Call("tools/list"), "result"), "tools");
   ASSERT_EQ(tools.size(), 4u);
   for (const json::value& tool : tools) {
     EXPECT_THAT(GetString(tool.as_object(), "name"),

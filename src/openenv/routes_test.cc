@@ -56,7 +56,7 @@ class RoutesTest : public ::testing::Test {
   /// The first error's location, joined by dots.
   static std::string Where(const http::Response& response) {
     EXPECT_EQ(response.status, 422) << response.body;
-    const json::array& detail = GetArray(Body(response), "detail");
+    const json::array detail = GetArray(Body(response), "detail");
     if (detail.empty()) return "";
     EXPECT_FALSE(GetString(detail[0].as_object(), "type").empty());
     EXPECT_FALSE(GetString(detail[0].as_object(), "msg").empty());
