@@ -113,13 +113,13 @@ def test_replay_needs_a_verdict(run_assay, store):
 
 
 def test_replay_judges_again_and_compares(run_assay, store):
-    """The stored verdict is another's: the submission is refused by lint, so the replay differs."""
+    """The stored verdict is another's: the stored source does not run, so the replay differs."""
     result = run_assay("replay", "job-0", "--store", store, "--device", "cpu", "--json")
     assert result.returncode == 1, result.stderr
     report = json.loads(result.stdout)
     assert report["agrees"] is False
     assert report["before"]["status"] == "correct"
-    assert report["after"]["status"] == "invalid_submission"
+    assert report["after"]["status"] == "runtime_error"
     assert "status" in [d["member"] for d in report["differences"] if d["decisive"]]
 
 
