@@ -1,8 +1,6 @@
-#include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <cstring>
+#include <cerrno>
 
 #include "base/fd.h"
 #include "cli/commands.h"
@@ -29,10 +27,10 @@ Status Append(const std::string& path, const std::string& line) {
   // Refused here rather than at the server's next start.
   Result<std::vector<http::ApiKey>> keys = http::ParseKeys(text);
   if (!keys.ok()) return Err(ErrorCode::kInvalid, "'{}': {}", path, keys.error().message);
-  const mode_t before = ::umask(S_IRWXG | S_IRWXO);
-  Status written = WriteFileAtomically(path, text);
-  ::umask(before);
-  return written;
+  ASSAY_RETURN_IF_ERROR(WriteFileAtomically(path, text));
+  if (::chmod(path.c_str(), S_IRUSR | S_IWUSR) != 0)
+    return ErrnoError(fmt::format("cannot keep '{}' from others", path), errno);
+  return {};
 }
 
 int New(const Options& options) {

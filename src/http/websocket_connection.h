@@ -3,6 +3,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/dispatch.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/beast/core/buffers_to_string.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/stream_traits.hpp>
@@ -66,6 +67,8 @@ class WebSocketConnection final : public Connection,
   void Deliver();
   void Flush();
   void Write(std::string text);
+  void PeerCloses();
+  void EndSession();
   void StartClose(int code, std::string_view reason);
   void Ping();
   void Drop(const char* reason);
@@ -108,8 +111,27 @@ void WebSocketConnection<Stream>::Configure() {
       [](ws::response_type& response) { response.set(beast_http::field::server, "assay"); }));
   ws_.auto_fragment(false);
   ws_.read_message_max(0);  // ReadMessages counts, so that the close frame says what the limit is
-  ws_.control_callback(
-      [this](ws::frame_type, boost::beast::string_view) { last_heard_ = Clock::now(); });
+  ws_.control_callback([this](ws::frame_type kind, boost::beast::string_view) {
+    last_heard_ = Clock::now();
+    if (kind == ws::frame_type::close) PeerCloses();
+  });
+}
+
+/// The session ends with the peer's close frame; the peer need not hang up for that.
+template <typename Stream>
+void WebSocketConnection<Stream>::PeerCloses() {
+  close_deadline_ = std::min(close_deadline_, DeadlineIn(limits_.linger));
+  asio::post(loop_.executor(), [self = this->shared_from_this()] { self->EndSession(); });
+}
+
+template <typename Stream>
+void WebSocketConnection<Stream>::EndSession() {
+  if (session_ == nullptr) return;
+  outbox_->Shut();
+  Guard([&] { session_->OnClose(); });
+  session_.reset();
+  Log(LogLevel::kInfo, "websocket closed peer={} key={} request={}", peer_,
+      who_.key_name.empty() ? "-" : who_.key_name, request_id_);
 }
 
 template <typename Stream>
@@ -129,11 +151,7 @@ Awaitable<void> WebSocketConnection<Stream>::Run(
   if (accepted && !aborted_) {
     Open(std::move(request), *factory);
     co_await ReadMessages();
-    outbox_->Shut();
-    if (session_ != nullptr) Guard([&] { session_->OnClose(); });
-    session_.reset();
-    Log(LogLevel::kInfo, "websocket closed peer={} key={} request={}", peer_,
-        who_.key_name.empty() ? "-" : who_.key_name, request_id_);
+    EndSession();
   }
   Abort();
   loop_.Remove(this);
@@ -286,7 +304,8 @@ void WebSocketConnection<Stream>::Tick(TimePoint now) {
   } else if (now >= message_deadline_) {
     Drop("slow_sender");
   } else if (now >= close_deadline_) {
-    Drop("no_close");
+    if (is_closing_) Drop("no_close");
+    Abort();
   } else if (is_closing_ || session_ == nullptr) {
     return;
   } else if (now - last_heard_ > limits_.silence) {

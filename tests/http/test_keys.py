@@ -3,13 +3,12 @@
 import json
 import shutil
 import socket
-import ssl
 import subprocess
 import time
 
 import pytest
 
-from conftest import HUP, SUBMISSION, Client, close_code, eventually
+from serving import HUP, SUBMISSION, Client, close_code, eventually
 
 
 def bearer(key):
@@ -134,6 +133,7 @@ def certificate(tmp_path):
 
 
 def test_tls(serve, certificate):
+    ssl = pytest.importorskip("ssl", exc_type=ImportError)
     cert, key = certificate("first")
     server = serve("--tls-cert", cert, "--tls-key", key)
     context = ssl.create_default_context(cafile=cert)

@@ -3,12 +3,13 @@
 import json
 import os
 import subprocess
+import sys
 import threading
 import time
 
 import pytest
 
-from conftest import SUBMISSION, TERM, Client, close_code, eventually
+from serving import SUBMISSION, TERM, Client, close_code, eventually
 
 
 def test_ready_line_and_status(serve):
@@ -244,7 +245,7 @@ def test_top(serve, run_assay):
 HALF_OPEN = r"""
 import json, subprocess, sys, time
 sys.path.insert(0, sys.argv[1])
-from conftest import Client, Server, eventually
+from serving import Client, Server, eventually
 from pathlib import Path
 server = Server(sys.argv[2], Path(sys.argv[3]), "--ping-interval", "0.5", "--peer-timeout", "2",
                 "--unix-socket", sys.argv[4])
@@ -275,7 +276,6 @@ def test_a_half_open_connection_is_found(assay_bin, tmp_path):
         pytest.skip("needs a network namespace of its own (unshare -n)")
     script = tmp_path / "half_open.py"
     script.write_text(HALF_OPEN)
-    import sys
     result = subprocess.run(
         ["unshare", "-n", "sh", "-c", 'ip link set lo up && exec "$@"', "sh", sys.executable, str(script),
          os.path.dirname(__file__), str(assay_bin), str(tmp_path / "s.db"), str(tmp_path / "s.sock")],
