@@ -16,7 +16,7 @@ launcher = $(if $(shell command -v ccache),-DCMAKE_C_COMPILER_LAUNCHER=ccache \
              -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
 build_preset = cmake --preset $(1) -Wno-dev $(launcher) $(2) && $(NO_ASLR) cmake --build --preset $(1) -j $(JOBS)
 
-.PHONY: help demo test build setup format lint-cpp asan tsan wheel test-gpu clean
+.PHONY: help demo test test-e2e build setup format lint-cpp asan tsan wheel test-gpu clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' Makefile | column -t -s '|'
@@ -29,11 +29,14 @@ test: build ## format check, C++ tests, Python tests; says what was skipped and 
 	scripts/ctest release
 	scripts/pytest
 
+test-e2e: build ## the server with real clients from the package index; takes minutes
+	ASSAY_TEST_E2E=1 scripts/pytest tests/e2e
+
 build: setup ## the release build, in build/release
 	$(call build_preset,release,-DASSAY_PYTHON="$$(. scripts/lib.sh && build_python)")
 
 # Targets that need the test and lint tools hand --dev to the setup they depend on.
-test lint-cpp asan tsan: SETUP_FLAGS = --dev
+test test-e2e lint-cpp asan tsan: SETUP_FLAGS = --dev
 setup: ## install what the build lacks (apt) and make .venv
 	@scripts/setup $(SETUP_FLAGS)
 
