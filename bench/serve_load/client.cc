@@ -142,8 +142,8 @@ void OnAnswer(Load* load, Connection* c, const std::string& text) {
   if (load->measuring && counts)
     load->latencies_ms.push_back(
         std::chrono::duration<float, std::milli>(Clock::now() - c->sent).count());
-  c->resetting = load->mode == Mode::kStep && !c->resetting &&
-                 text.find("\"done\":true") != std::string::npos;
+  c->resetting =
+      load->mode == Mode::kStep && !c->resetting && text.find("\"done\":true") != std::string::npos;
   c->state = State::kReady;
   if (load->measuring) SendNext(load, c);
 }
@@ -157,7 +157,8 @@ void Consume(Load* load, Connection* c) {
       size_t size = end + 4;
       if (load->mode == Mode::kPoll) {
         const size_t at = c->in.find("Content-Length: ");
-        if (at != std::string::npos && at < end) size += strtoul(c->in.c_str() + at + 16, nullptr, 10);
+        if (at != std::string::npos && at < end)
+          size += strtoul(c->in.c_str() + at + 16, nullptr, 10);
         if (c->in.size() < size) return;
         if (c->in.compare(9, 3, "200") != 0) {
           Fail(load, c, c->in.substr(0, 300));
@@ -295,7 +296,8 @@ int main(int argc, char** argv) {
   }
   const double open_s = std::chrono::duration<double>(Clock::now() - opening_started).count();
   // The caller looks at the server's memory and CPU time now.
-  std::printf("{\"open\": %zu, \"open_s\": %.3f, \"errors\": %zu}\n", load.ready, open_s, load.errors);
+  std::printf("{\"open\": %zu, \"open_s\": %.3f, \"errors\": %zu}\n", load.ready, open_s,
+              load.errors);
   std::fflush(stdout);
   if (std::getchar() == EOF) return 1;
 
