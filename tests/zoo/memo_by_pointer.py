@@ -1,10 +1,11 @@
 """Remembers results by the input's address.
 
 Task: assay/relu
-Trick: a key that does not change when the content does
+Trick: a key that stays when the content changes; an address may not come twice, then nothing is gained
 Source: KernelBench 8.1 T5; KernelGYM 7.2 number 15
 Device: any
-Expect: incorrect
+Expect: correct|incorrect
+Twin: twin_relu
 """
 
 import torch

@@ -1,10 +1,11 @@
 """Remembers results by address, shape and version counter.
 
 Task: assay/relu
-Trick: a key that does not change when the content does
+Trick: a key that stays when the content changes; an address may not come twice, then nothing is gained
 Source: KernelBench 9 A8
 Device: any
-Expect: incorrect
+Expect: correct|incorrect
+Twin: twin_relu
 """
 
 import torch
