@@ -17,6 +17,10 @@ class Adapter : public http::WebSocketSession {
   std::shared_ptr<Connection> connection_;
 };
 
+// Clients send their close frame right behind the message. Theirs is answered at once, while two
+// that cross each other cost both sides a wait.
+constexpr Seconds kClientCloses{0.1};
+
 constexpr int kNormal = 1000;
 constexpr int kGoingAway = 1001;
 constexpr int kPolicy = 1008;
@@ -108,8 +112,18 @@ void Connection::Finish(std::optional<json::value> reply) {
 }
 
 void Connection::EndByClient() {
-  if (environment_ != nullptr && attached_ == nullptr) environment_->Close();
-  CloseWith(kNormal, "");
+  bool own = false;
+  {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    queue_.clear();
+    own = attached_ == nullptr;
+  }
+  if (own && environment_ != nullptr) environment_->Close();
+  std::shared_ptr<void> timer = service_->host()->context.timers->After(
+      kClientCloses, [peer = peer_] { peer->Close(kNormal, ""); });
+  const std::lock_guard lock(mutex_);
+  farewell_ = std::move(timer);
 }
 
 void Connection::CloseWith(int code, std::string reason) {
@@ -125,10 +139,12 @@ void Connection::OnClose() {
   Slot slot;
   std::shared_ptr<NamedSession> attached;
   std::shared_ptr<Environment> environment;
+  std::shared_ptr<void> farewell;
   {
     const std::lock_guard lock(mutex_);
     closed_ = true;
     queue_.clear();
+    farewell = std::move(farewell_);
     slot = std::move(slot_);
     attached = std::move(attached_);
     environment = environment_;

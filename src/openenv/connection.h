@@ -74,6 +74,7 @@ class Connection : public IdleWatched, public std::enable_shared_from_this<Conne
   Slot slot_;
   std::shared_ptr<NamedSession> attached_;
   std::string session_id_;
+  std::shared_ptr<void> farewell_;  ///< closes if the client that said goodbye does not
 };
 
 }  // namespace assay::openenv

@@ -49,6 +49,7 @@ Environment::Answer Environment::Reset(const json::object& data) {
     Result<std::shared_ptr<EpisodeRun>> resumed = service_->Resume(request.resume, who_.key_name);
     if (!resumed.ok()) return Failed(resumed.error().message);
     next = *std::move(resumed);
+    next->DropWaits();
   } else {
     Result<Catalog::TaskPtr> task = service_->host()->catalog.Choose(request.choice);
     if (!task.ok()) return Failed(task.error().message);
@@ -126,8 +127,8 @@ void Environment::StepAlone(Action action, Seconds limit, Reply reply) {
   config.suite = SuiteOf((*task)->id);
   config.max_turns = 1;
   config.max_checks = 1;
-  auto alone = std::make_shared<EpisodeRun>(service_->host(), Episode(std::move(config)), *task, "",
-                                            who_.key_name);
+  const std::shared_ptr<EpisodeRun> alone =
+      service_->NewRunAlone(Episode(std::move(config)), *task, who_.key_name);
   // Nobody can take back what is in no session, so the run lives as long as its judgement.
   alone->Submit(std::move(action), deadline, [reply](Envelope envelope) {
     envelope.observation.erase("episode_token");
@@ -149,7 +150,8 @@ void Environment::StepJob(Action action, TimePoint deadline, const Reply& reply)
   config.max_checks = 1;
   Episode episode(std::move(config));
   episode.Begin(job->request.id, !GetBool(job->request.options, "time", true));
-  auto alone = std::make_shared<EpisodeRun>(host, std::move(episode), *task, "", who_.key_name);
+  const std::shared_ptr<EpisodeRun> alone =
+      service_->NewRunAlone(std::move(episode), *task, who_.key_name);
   const auto answer = [reply](Envelope envelope) { reply(std::move(envelope)); };
   const TimePoint limit = std::min(deadline, DeadlineIn(service_->settings().poll_wait));
   if (action.op == Action::Op::kCancel)
@@ -171,8 +173,9 @@ void Environment::Leave() {
     run_.reset();
   }
   uint64_t mine = id_;
-  if (left != nullptr && left->holder.compare_exchange_strong(mine, 0) && !left->Done())
-    service_->Leave(std::move(left));
+  if (left == nullptr || !left->holder.compare_exchange_strong(mine, 0)) return;
+  left->DropWaits();
+  if (!left->Done()) service_->Leave(std::move(left));
 }
 
 void Environment::Close() {

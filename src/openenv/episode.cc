@@ -55,6 +55,13 @@ const Ticket* Episode::Open() const {
   return found == tickets_.end() ? nullptr : &*found;
 }
 
+const Ticket* Episode::Unreported() const {
+  const auto found = std::find_if(tickets_.begin(), tickets_.end(), [](const Ticket& ticket) {
+    return ticket.settled && !ticket.reported;
+  });
+  return found == tickets_.end() ? nullptr : &*found;
+}
+
 Episode::Admission Episode::Admit(bool check) const {
   if (done()) return Admission::kOver;
   if (check && checks_ < config_.max_checks) return Admission::kFreeCheck;
@@ -119,6 +126,7 @@ Episode::Settlement Episode::Settle(std::string_view id, const Outcome& outcome)
   if (outcome.kind == Outcome::Kind::kInfra || outcome.kind == Outcome::Kind::kNever) {
     ticket.free ? --checks_ : --turn_;
     settlement.masked = true;
+    ticket.reported = outcome.kind == Outcome::Kind::kNever;  // there is nothing to tell
     if (outcome.kind == Outcome::Kind::kInfra && !done() &&
         ++infra_faults_ >= config_.max_infra_faults)
       done_reason_ = "infra_abort";

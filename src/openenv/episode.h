@@ -110,6 +110,8 @@ class Episode {
   [[nodiscard]] const Ticket* Find(std::string_view id) const;
   /// The oldest one that is not settled; nullptr when there is none.
   [[nodiscard]] const Ticket* Open() const;
+  /// The oldest one that is settled and not reported; nullptr when there is none.
+  [[nodiscard]] const Ticket* Unreported() const;
   [[nodiscard]] int turn() const { return turn_; }
   [[nodiscard]] int checks_left() const { return config_.max_checks - checks_; }
   [[nodiscard]] std::optional<double> best_reward() const { return best_reward_; }

@@ -28,6 +28,7 @@ struct EpisodeRun::Sending {
   TimePoint deadline;
   bool defer = false;
   Reply reply;
+  uint64_t listeners = 0;  ///< when it was sent
   std::shared_ptr<void> retry;
 };
 
@@ -185,6 +186,7 @@ void EpisodeRun::Submit(Action action, TimePoint deadline, Reply reply) {
     return sending->reply(std::move(refused));
   }
   sending_.insert(job.id);
+  sending->listeners = listeners_;
   lock.unlock();
   Send(sending);
 }
@@ -205,6 +207,7 @@ void EpisodeRun::Send(const std::shared_ptr<Sending>& sending) {
     {
       const std::lock_guard lock(mutex_);
       sending_.erase(sending->job.id);
+      if (sending->listeners != listeners_) return;
     }
     if (!sending->defer) return Await(sending->job.id, sending->deadline, sending->reply);
     std::unique_lock lock(mutex_);
@@ -325,6 +328,7 @@ Envelope EpisodeRun::Judge(const std::string& id, const json::object& verdict, c
 Envelope EpisodeRun::Infra(const std::string& id, Outcome::Kind kind, std::string_view name,
                            std::string_view message) {
   episode_.Settle(id, Outcome{.kind = kind, .status = "infra_error"});
+  (void)episode_.Report(id);
   Envelope envelope{.observation = InfraObservation(Context(), name, message),
                     .reward = 0,
                     .done = episode_.done()};
@@ -334,7 +338,8 @@ Envelope EpisodeRun::Infra(const std::string& id, Outcome::Kind kind, std::strin
 
 bool EpisodeRun::Poll(const std::string& given, TimePoint deadline, Reply reply) {
   std::unique_lock lock(mutex_);
-  const Ticket* ticket = given.empty() ? episode_.Open() : episode_.Find(given);
+  const Ticket* ticket = given.empty() ? episode_.Unreported() : episode_.Find(given);
+  if (given.empty() && ticket == nullptr) ticket = episode_.Open();
   if (ticket == nullptr && given.empty() && episode_.done()) {
     Envelope over{.observation = OverObservation(Context(), last_), .reward = 0, .done = true};
     lock.unlock();
@@ -394,6 +399,13 @@ void EpisodeRun::Abandon() {
     waits.swap(waits_);
   }
   CancelOpen();
+}
+
+void EpisodeRun::DropWaits() {
+  std::vector<std::shared_ptr<Wait>> waits;
+  const std::lock_guard lock(mutex_);
+  ++listeners_;
+  waits.swap(waits_);
 }
 
 json::object EpisodeRun::State() {

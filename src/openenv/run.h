@@ -78,6 +78,10 @@ class EpisodeRun : public std::enable_shared_from_this<EpisodeRun> {
   /// Ends what is being judged: nobody will ask for it.
   void Abandon();
 
+  /// Forgets who waits for replies: their connection is gone, and another may ask again. What is
+  /// being judged goes on.
+  void DropWaits();
+
   json::object State();
   [[nodiscard]] bool Done();
   [[nodiscard]] bool Judging();
@@ -130,6 +134,7 @@ class EpisodeRun : public std::enable_shared_from_this<EpisodeRun> {
   json::object best_;
   std::vector<std::shared_ptr<Wait>> waits_;
   std::set<std::string> sending_;  ///< tickets on their way into the queue
+  uint64_t listeners_ = 0;         ///< changes when waits are dropped
   bool abandoned_ = false;
 };
 

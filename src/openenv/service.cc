@@ -27,7 +27,11 @@ struct Service::Place {
 Service::Service(OpenEnvContext context)
     : host_(std::make_shared<const Host>(std::move(context))) {}
 
-Service::~Service() = default;
+Service::~Service() {
+  // Runs and the handles of what they wait for hold each other.
+  for (const auto& [key, weak] : runs_)
+    if (const std::shared_ptr<EpisodeRun> run = weak.lock()) run->DropWaits();
+}
 
 std::shared_ptr<Service> Service::Make(OpenEnvContext context) {
   std::shared_ptr<Service> service(new Service(std::move(context)));
@@ -110,6 +114,15 @@ std::shared_ptr<EpisodeRun> Service::NewRun(Episode episode, Catalog::TaskPtr ta
                                           std::move(owner));
   const std::lock_guard lock(mutex_);
   runs_[run->token()] = run;
+  return run;
+}
+
+std::shared_ptr<EpisodeRun> Service::NewRunAlone(Episode episode, Catalog::TaskPtr task,
+                                                 std::string owner) {
+  auto run = std::make_shared<EpisodeRun>(host_, std::move(episode), std::move(task), "",
+                                          std::move(owner));
+  const std::lock_guard lock(mutex_);
+  runs_[std::to_string(++next_id_)] = run;
   return run;
 }
 

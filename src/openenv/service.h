@@ -57,6 +57,9 @@ class Service : public std::enable_shared_from_this<Service> {
 
   /// A new episode that can be resumed by its token.
   std::shared_ptr<EpisodeRun> NewRun(Episode episode, Catalog::TaskPtr task, std::string owner);
+  /// An episode of one request, without a token; it lives as long as its judgement.
+  std::shared_ptr<EpisodeRun> NewRunAlone(Episode episode, Catalog::TaskPtr task,
+                                          std::string owner);
   /// The live one or the stored one; it is the caller's to claim (EpisodeRun::holder).
   Result<std::shared_ptr<EpisodeRun>> Resume(const std::string& token, const std::string& owner);
   /// The connection of a run is gone: keep it for settings().resume_grace, then end it.
@@ -97,7 +100,7 @@ class Service : public std::enable_shared_from_this<Service> {
   std::mutex mutex_;  ///< guards what follows
   size_t active_ = 0;
   std::deque<std::shared_ptr<Waiter>> waiters_;
-  std::unordered_map<std::string, std::weak_ptr<EpisodeRun>> runs_;  ///< by token
+  std::unordered_map<std::string, std::weak_ptr<EpisodeRun>> runs_;  ///< by token, or a number
   std::unordered_map<std::string, Left> left_;
   std::unordered_map<std::string, std::shared_ptr<NamedSession>> sessions_;
   std::unordered_map<IdleWatched*, std::weak_ptr<IdleWatched>> watched_;

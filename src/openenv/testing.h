@@ -110,9 +110,10 @@ struct World {
 
   Settings settings;
   std::shared_ptr<const TaskRegistry> tasks;
+  // In this order: what timers and jobs still hold at the end writes documents.
+  mutable FakeDocuments documents;
   mutable FakeTimers timers;
   mutable FakeJobs jobs;
-  mutable FakeDocuments documents;
 };
 
 /// Empty when `value` satisfies `schema` (2020-12), else what does not.

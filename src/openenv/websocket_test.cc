@@ -397,6 +397,9 @@ TEST_F(WebSocketTest, JobsBeyondTheDocumentAreFound) {
   EXPECT_EQ(GetString(Observation(resumed), "status"), "queued");
   EXPECT_EQ(GetInt(Observation(resumed), "turn"), 2) << "the refused one is forgotten";
   world_.jobs.FinishNext(CorrectVerdict(2, 1));
+  // Whether the first one's reply arrived is unknown, so a poll tells it again.
+  EXPECT_DOUBLE_EQ(GetDouble(Data(second.Step({{"op", "poll"}, {"code", ""}})), "reward"),
+                   0.3 + 2.7 * 0.5);
   const json::object result = second.Step({{"op", "poll"}, {"code", ""}});
   EXPECT_DOUBLE_EQ(GetDouble(Data(result), "reward"), 3.0);
   EXPECT_DOUBLE_EQ(GetDouble(Observation(result), "best_reward"), 3.0);
@@ -424,6 +427,8 @@ TEST_F(WebSocketTest, CloseEndsTheEpisode) {
   const size_t before = client.peer->sent.size();
   client.Send({{"type", "close"}});
   EXPECT_EQ(client.peer->sent.size(), before) << "close has no reply";
+  EXPECT_EQ(client.peer->close_code, 0) << "the client's own close frame is on its way";
+  world_.timers.Advance(Seconds(0.1));
   EXPECT_EQ(client.peer->close_code, 1000);
   EXPECT_EQ(world_.jobs.cancelled.size(), 1u);
 }
