@@ -20,6 +20,7 @@ namespace {
 
 struct Options {
   ServeOptions serve;
+  std::string python;
   std::string secret_file;
   std::string require_sandbox = "none";
   std::string runner = "engine";
@@ -73,7 +74,7 @@ Status Complete(Options* options) {
     serve.openenv.max_sessions = static_cast<size_t>(options->max_sessions);
   if (!options->has_port && environment.host.port)
     serve.port = static_cast<uint16_t>(*environment.host.port);
-  serve.device.python = ChoosePython(serve.device.python);
+  serve.device.python = ChoosePython(options->python);
   ASSAY_ASSIGN_OR_RETURN(serve.device.require_sandbox, ParseSandboxLevel(options->require_sandbox));
   if (!options->secret_file.empty()) {
     ASSAY_ASSIGN_OR_RETURN(serve.secret, ReadFile(options->secret_file, 4096));
@@ -199,7 +200,7 @@ void AddOptions(CLI::App* command, Options* options) {
   command->add_option("--pool", serve.device.limits.pool, "warmed candidates kept ready")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
-  command->add_option("--python", serve.device.python,
+  command->add_option("--python", options->python,
                       "interpreter with torch >= 2.6 (default: the active environment's)");
   command
       ->add_option("--require-sandbox", options->require_sandbox,
