@@ -47,6 +47,13 @@ def test_unknown_environment_variables_stop_the_start(run_assay, tmp_path):
     assert "KERNEL_ENV_MAX_TURNS" in result.stderr
 
 
+def test_the_interpreter_is_the_one_that_was_named(run_assay, tmp_path):
+    for arguments, env in ([], {"ASSAY_PYTHON": "/nonexistent/python"}), (["--python", "/nonexistent/python"], {}):
+        result = run_assay("serve", "--port", 0, "--device", "cpu", "--store", tmp_path / "s.db", *arguments,
+                           env={**os.environ, **env})
+        assert result.returncode == 3 and "/nonexistent/python" in result.stderr
+
+
 def test_a_port_in_use(serve, run_assay, tmp_path):
     server = serve()
     result = run_assay("serve", "--port", server.port, "--runner", "echo", "--store", tmp_path / "2.db")
