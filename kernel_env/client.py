@@ -112,6 +112,8 @@ class KernelEnv(EnvClient[KernelAction, KernelObservation, KernelState]):
                     reply = await super()._send_and_receive(message)
                 self._remember(kind, reply)
                 return await self._wait_for_verdict(message, reply) if kind == "step" else reply
+            except asyncio.TimeoutError:
+                raise  # an OSError too, but the server is there: the caller's patience ended
             except _LOST:
                 if kind != "reset" and self._token is None:
                     raise
