@@ -25,6 +25,12 @@ class Documents final : public DocumentStore {
              const json::object& document) override {
     return writer_->Run([&](Store* store) { return store->PutDocument(kind, id, document); });
   }
+  void PutThen(const std::string& kind, const std::string& id, json::object document,
+               std::function<void(const Status&)> done) override {
+    writer_->Post([kind, id, kept = std::make_shared<const json::object>(std::move(document))](
+                      Store* store) { return store->PutDocument(kind, id, *kept); },
+                  std::move(done));
+  }
   Result<json::object> Get(const std::string& kind, const std::string& id) override {
     const std::lock_guard guard(reader_->db().mutex());
     return reader_->GetDocument(kind, id);

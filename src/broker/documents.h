@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,12 @@ class DocumentStore {
   virtual ~DocumentStore() = default;
   virtual Status Put(const std::string& kind, const std::string& id,
                      const json::object& document) = 0;
+  /// As Put, for threads that must not wait for the disk: calls `done` once, on any thread; it must
+  /// not block.
+  virtual void PutThen(const std::string& kind, const std::string& id, json::object document,
+                       std::function<void(const Status&)> done) {
+    done(Put(kind, id, document));
+  }
   virtual Result<json::object> Get(const std::string& kind, const std::string& id) = 0;
   virtual Status Delete(const std::string& kind, const std::string& id) = 0;
   /// Ids of a kind in the order of their last change, newest first.
