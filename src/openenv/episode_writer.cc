@@ -9,9 +9,10 @@ namespace assay::openenv {
 EpisodeWriter::EpisodeWriter(DocumentStore* documents)
     : documents_(documents), thread_([this] { Work(); }) {}
 
-EpisodeWriter::~EpisodeWriter() {
+void EpisodeWriter::Stop() {
   {
     const std::lock_guard lock(mutex_);
+    if (stopping_) return;
     stopping_ = true;
   }
   changed_.notify_all();
@@ -21,35 +22,47 @@ EpisodeWriter::~EpisodeWriter() {
 void EpisodeWriter::Put(const std::string& token, json::object document) {
   {
     const std::lock_guard lock(mutex_);
+    if (stopping_) return;
     const auto [entry, added] = waiting_.insert_or_assign(token, std::move(document));
     if (added) order_.push_back(entry->first);
   }
   changed_.notify_all();
 }
 
+std::optional<json::object> EpisodeWriter::Find(const std::string& token) const {
+  const std::lock_guard lock(mutex_);
+  for (const auto* documents : {&waiting_, &writing_})
+    if (const auto found = documents->find(token); found != documents->end()) return found->second;
+  return std::nullopt;
+}
+
 void EpisodeWriter::Flush() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return order_.empty() && !writing_; });
+  changed_.wait(lock, [&] { return order_.empty() && writing_.empty(); });
 }
 
 void EpisodeWriter::Work() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [&] { return stopping_ || !order_.empty(); });
+    // One batch at a time, so that two versions of a document keep their order.
+    changed_.wait(lock, [&] { return writing_.empty() && (stopping_ || !order_.empty()); });
     if (order_.empty()) return;
-    const std::string token = std::move(order_.front());
-    order_.pop_front();
-    const auto found = waiting_.find(token);
-    const json::object document = std::move(found->second);
-    waiting_.erase(found);
-    writing_ = true;
+    const std::deque<std::string> tokens = std::exchange(order_, {});
+    writing_ = std::exchange(waiting_, {});
+    const std::unordered_map<std::string, json::object> batch = writing_;
     lock.unlock();
-    if (const Status status = documents_->Put(kKind, token, document); !status.ok())
-      LogWarn("openenv: an episode was not written: {}", status.error().message);
+    for (const std::string& token : tokens)
+      documents_->PutThen(kKind, token, batch.at(token),
+                          [this, token](const Status& status) { Written(token, status); });
     lock.lock();
-    writing_ = false;
-    changed_.notify_all();
   }
+}
+
+void EpisodeWriter::Written(const std::string& token, const Status& status) {
+  if (!status.ok()) LogWarn("openenv: an episode was not written: {}", status.error().message);
+  const std::lock_guard lock(mutex_);
+  writing_.erase(token);
+  changed_.notify_all();
 }
 
 }  // namespace assay::openenv

@@ -44,7 +44,10 @@ EpisodeRun::EpisodeRun(std::shared_ptr<const Host> host, Episode episode, Catalo
 Result<std::shared_ptr<EpisodeRun>> EpisodeRun::Load(std::shared_ptr<const Host> host,
                                                      const std::string& token,
                                                      const std::string& owner) {
-  Result<json::object> document = host->context.documents->Get(EpisodeWriter::kKind, token);
+  std::optional<json::object> unwritten = host->writer->Find(token);
+  const Result<json::object> document =
+      unwritten ? Result<json::object>(*std::move(unwritten))
+                : host->context.documents->Get(EpisodeWriter::kKind, token);
   if (!document.ok() || GetString(*document, "owner") != owner)
     return Err(ErrorCode::kNotFound, "no episode has this token; reset without it");
   ASSAY_ASSIGN_OR_RETURN(Episode episode, Episode::FromJson(GetObject(*document, "episode")));
@@ -95,11 +98,7 @@ Envelope EpisodeRun::Ready(const std::vector<std::string>& ignored) {
   Envelope envelope{.observation = ReadyObservation(Context()), .reward = {}, .done = false};
   if (!ignored.empty())
     envelope.observation["metadata"] = {{"ignored_reset_members", json::value_from(ignored)}};
-  // The client gets a token to come back with, so this one write is waited for.
-  if (!token_.empty()) {
-    const Status status = host_->context.documents->Put(EpisodeWriter::kKind, token_, Document());
-    if (!status.ok()) LogWarn("openenv: an episode was not written: {}", status.error().message);
-  }
+  Persist();
   return envelope;
 }
 
