@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "lint/lint.h"
+#include "roofline/report.h"
 #include "timing/statistics.h"
 
 namespace assay {
@@ -91,6 +92,7 @@ struct Records {
   Failure failure;        ///< kNone when every stage passed
   Correctness correctness;
   TimingRecord timing;
+  std::optional<RooflineReport> roofline;  ///< the task's bound on this card; `fraction` still 0
   std::vector<std::string> flags;  ///< notes found while running: "output_reused", "library", ...
   std::vector<std::pair<std::string, double>> phases_ms;
   std::string stdout_text;   ///< bounded; never parsed

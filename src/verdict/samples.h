@@ -39,6 +39,14 @@ inline Records CorrectRecords() {
     records.timing.candidate.push_back(round(52.25, 1 + 0.002 * (i % 5)));
     records.timing.reference.push_back(round(120.75, 1 + 0.003 * (i * 7 % 6)));
   }
+  records.roofline = {.bound_us = 27.9620267,
+                      .calibrated_us = 33.14159265,
+                      .fraction = 0,
+                      .limiter = "memory",
+                      .precision = "",
+                      .source = "calibrated",
+                      .bytes = 134217728,
+                      .fusion_gain = 2.5};
   records.phases_ms = {{"lint", 0.41234567}, {"load", 312.5}, {"check", 120.25}, {"time", 402}};
   records.stdout_text = "autotune: picked BLOCK=1024\n";
   records.environment = {{"gpu", "NVIDIA H200"},  {"driver", "580.65.06"}, {"torch", "2.11.0"},

@@ -145,6 +145,16 @@ bool FillTiming(Verdict* verdict) {
   return std::isfinite(verdict->speedup.high) && verdict->speedup.low > 0;
 }
 
+/// Sets the paid time against what the card can do at the most.
+void FillRoofline(Verdict* verdict) {
+  verdict->roofline = verdict->records.roofline;
+  if (!verdict->roofline || verdict->speedup.value <= 0) return;
+  const double time_us = verdict->candidate_us.median;
+  SetFraction(time_us, &*verdict->roofline);
+  verdict->plausibility =
+      CheckPlausible(verdict->roofline->bound_us, time_us, Uncertainty(verdict->speedup));
+}
+
 std::vector<std::string> CollectFlags(const Verdict& verdict) {
   const Records& records = verdict.records;
   std::vector<std::string> flags = records.flags;
@@ -158,6 +168,8 @@ std::vector<std::string> CollectFlags(const Verdict& verdict) {
     if (verdict.speedup.high - verdict.speedup.low > kNoisyWidth * verdict.speedup.value)
       flags.emplace_back("noisy");
   }
+  if (verdict.plausibility == Plausibility::kAtRoof) flags.emplace_back("at_roof");
+  if (verdict.plausibility == Plausibility::kSuperluminal) flags.emplace_back("superluminal");
   std::sort(flags.begin(), flags.end());
   flags.erase(std::unique(flags.begin(), flags.end()), flags.end());
   return flags;
@@ -277,6 +289,7 @@ Verdict Decide(Records records) {
   verdict.compiled = verdict.records.compiled && status != VerdictStatus::kCompileError &&
                      status != VerdictStatus::kInvalidSubmission;
   if (!verdict.correct) verdict.timing_note = "Only correct submissions are paid for their time.";
+  FillRoofline(&verdict);
   verdict.flags = CollectFlags(verdict);
   verdict.feedback = Feedback(verdict);
   return verdict;

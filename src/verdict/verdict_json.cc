@@ -177,6 +177,7 @@ json::object ToJson(const Verdict& verdict, bool full) {
   out["correct"] = verdict.correct;
   out["correctness"] = CorrectnessJson(records.correctness);
   out["timing"] = TimingJson(verdict);
+  if (verdict.roofline) out["roofline"] = ToJson(*verdict.roofline);
   json::array flags;
   for (const std::string& flag : verdict.flags) flags.emplace_back(Name(flag));
   out["flags"] = std::move(flags);

@@ -168,6 +168,19 @@ std::string ClockText(const Reconciled& clock) {
                      clock.outside_us);
 }
 
+std::string RooflineText(const RooflineReport& report) {
+  const std::string source = report.source.empty() ? "" : " (" + Line(report.source) + ")";
+  const std::string attainable = report.calibrated_us
+                                     ? fmt::format("{:.4g} us attainable{}, bound {:.4g} us",
+                                                   Attainable(report), source, report.bound_us)
+                                     : fmt::format("bound {:.4g} us{}", report.bound_us, source);
+  const std::string limiter =
+      fmt::format("{}; limited by {}{}", attainable, Line(report.limiter),
+                  report.precision.empty() ? "" : " in " + report.precision);
+  return report.fraction > 0 ? fmt::format("{:.3g} % of {}", 100 * report.fraction, limiter)
+                             : limiter;
+}
+
 std::string FlagText(const Verdict& verdict, const std::string& name) {
   const FlagInfo* flag = FindFlag(name);
   if (flag != nullptr) return fmt::format("{}: {}", flag->name, flag->meaning);
@@ -230,6 +243,7 @@ std::string ToText(const Verdict& verdict, bool color) {
     page.Field("method", fmt::format("{}; {} timed outputs verified", Line(records.timing.method),
                                      records.timing.rounds_verified));
   }
+  if (verdict.correct && verdict.roofline) page.Field("roofline", RooflineText(*verdict.roofline));
   bool first = true;
   for (const std::string& name : verdict.flags) {
     const std::string text = FlagText(verdict, name);

@@ -6,6 +6,7 @@
 #include <shared_mutex>
 
 #include "base/log.h"
+#include "roofline/bound.h"
 #include "worker/timing_session.h"
 
 namespace assay {
@@ -155,7 +156,7 @@ Outcome Evaluation::Prepare() {
       return InfrastructureFailure(Stage::kLoad, status.error());
     Result<TaskShape> shape = device_->judge().Examine(lane_, *submission_.task, device_->size());
     if (!shape.ok()) return ExamineFailure(shape.error());
-    shape_ = *shape;
+    shape_ = *std::move(shape);
     opened_ = true;
   }
   // Now that the task is known, its arity is too.
@@ -164,6 +165,10 @@ Outcome Evaluation::Prepare() {
     options.forward_inputs = shape_.forward_inputs;
     if (Outcome outcome = LintSource(options); !Passed(outcome)) return outcome;
   }
+  if (const RooflineTarget* target = device_->roofline(); target != nullptr && shape_.work)
+    records_.roofline =
+        ToReport(ComputeBound(*shape_.work, target->card,
+                              target->calibration ? &*target->calibration : nullptr, nullptr));
   PlanRounds();
   share_ = std::make_unique<MemoryBudget::Share>(budget_, MemoryNeeded(shape_, slots_));
   const std::shared_lock device(device_->lock());

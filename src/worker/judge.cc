@@ -99,7 +99,34 @@ Result<TaskShape> Judge::Examine(int lane, const Task& task, const std::string& 
   shape.forward_inputs = static_cast<int>(GetInt(reply.body, "forward_inputs", -1));
   shape.private_inputs = GetBool(reply.body, "private_inputs");
   shape.stochastic = GetBool(reply.body, "stochastic");
+  const json::object& trace = GetObject(reply.body, "work");
+  Result<Work> work = ReadWork(trace);
+  if (work.ok())
+    shape.work = *std::move(work);
+  else
+    LogDebug("{} has no roofline: {}", task.id,
+             GetString(trace, "error", work.error().message.c_str()));
   return shape;
+}
+
+Status Judge::TryPrecisions(const Task& task, const std::string& size) {
+  ASSAY_ASSIGN_OR_RETURN(
+      const Message reply,
+      Call({{"op", "precisions"}, {"sha256", task.sha256}, {"entry", task.entry}, {"size", size}}));
+  static_cast<void>(reply);
+  return {};
+}
+
+Result<DeviceFacts> Judge::Facts() {
+  ASSAY_ASSIGN_OR_RETURN(const Message reply, Call({{"op", "facts"}}));
+  DeviceFacts facts;
+  facts.name = GetString(reply.body, "name");
+  facts.compute = static_cast<int>(GetInt(reply.body, "compute"));
+  facts.multiprocessors = static_cast<int>(GetInt(reply.body, "multiprocessors"));
+  facts.clock_ghz = GetDouble(reply.body, "clock_ghz");
+  facts.dram_gbs = GetDouble(reply.body, "dram_gbs");
+  facts.l2_bytes = GetDouble(reply.body, "l2_bytes");
+  return facts;
 }
 
 Result<LaneArena> Judge::Open(int lane, uint32_t slots) {

@@ -4,6 +4,8 @@
 #include <span>
 #include <vector>
 
+#include "roofline/card.h"
+#include "roofline/work.h"
 #include "task/task.h"
 #include "worker/zygote.h"
 
@@ -19,6 +21,7 @@ struct TaskShape {
   int outputs = 1;              ///< tensors that a call returns
   bool private_inputs = false;  ///< the reference writes its inputs
   bool stochastic = false;      ///< the reference draws random numbers in forward
+  std::optional<Work> work;     ///< what it must move and compute, where it could be traced
 };
 
 /// A lane's shared memory and the description that a candidate needs to use it.
@@ -66,6 +69,11 @@ class Judge {
   Status EnsureRunning();
 
   Result<TaskShape> Examine(int lane, const Task& task, const std::string& size);
+  /// Tries in which precisions the task's matrix work passes the numeric rule. Takes a few runs of
+  /// the reference; the work of later Examine() calls for this task says what was found.
+  Status TryPrecisions(const Task& task, const std::string& size);
+  /// What the device says of itself; not for a processor.
+  Result<DeviceFacts> Facts();
   Result<LaneArena> Open(int lane, uint32_t slots);
   Status Weights(int lane, uint64_t seed);
   /// `hold_ns`: for how long the judge occupies the device after the reply.

@@ -15,7 +15,7 @@ import time
 
 import torch
 
-from . import compare, modules, native, tree
+from . import calibrate, compare, modules, native, trace_precision, trace_work, tree
 from .arena import Arena
 from .channel import Channel, Closed
 from .rounds import copied
@@ -89,7 +89,30 @@ class Task:
         self.state_bytes = sum(t.numel() * t.element_size() for t in state)
         self.state_like = [torch.empty_like(t, device="meta") for t in state]
         self.state_names = self.state()[0]
+        self.work = self.trace(fresh())
         self.model = None  # the module stays loaded, gigabytes of weights do not
+
+    def trace(self, inputs: list) -> dict:
+        """What the task must move and compute, ``{"error"}`` where it cannot be traced; see trace_work.
+        The cost is one run of the reference and about 0.1 ms for each of its operators."""
+        try:
+            modules.seed_everything(11)
+            return trace_work.trace(self.model, inputs)
+        except Exception as error:  # any operator may be new to the tracer; a verdict needs no roofline
+            return {"error": f"{type(error).__name__}: {error}"[:500]}
+
+    def try_precisions(self) -> None:
+        """Adds to ``work`` in which precisions the matrix work passes the numeric rule."""
+        known = "error" in self.work or "admitted" in self.work
+        if known or self.private_inputs or not trace_precision.applies(self.work):
+            return
+        twin = self.for_lane()
+        twin.flags.apply()
+        twin.build(seed=3)
+        draws = [twin.draw(seed=4), twin.draw(seed=5)]
+        self.work["admitted"] = trace_precision.admitted(
+            twin.model, draws, lambda inputs: twin.expected(inputs, True), twin.eager_errors
+        )
 
     def time_calls(self, inputs: list) -> float:
         """Microseconds of one call in a row of calls, as in a round; the best of a few rows."""
@@ -386,7 +409,16 @@ class Judge:
             "forward_inputs": modules.forward_inputs(task.entry),
             "private_inputs": task.private_inputs,
             "stochastic": task.stochastic,
+            "work": task.work,
         }
+
+    def op_precisions(self, request: dict) -> dict:
+        """Tries the precisions of a task that was examined before; slow, for audits only."""
+        self.tasks[request["sha256"], request["entry"], request["size"]].try_precisions()
+        return {}
+
+    def op_facts(self, request: dict) -> dict:
+        return calibrate.Gpu(torch.device("cuda", 0), quick=True).card()
 
     def op_open(self, request: dict) -> dict:
         """Makes the lane's arena of ``slots`` slots; the reply carries the descriptors of
