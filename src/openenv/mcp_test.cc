@@ -19,6 +19,8 @@ class McpTest : public ::testing::Test {
     service_ = Service::Make(world_.Context());
   }
 
+  void TearDown() override { service_->Shutdown(); }
+
   RpcReply Send(std::string_view text, const std::shared_ptr<Environment>& environment = nullptr) {
     const Result<json::value> message = ParseJson(text);
     EXPECT_TRUE(message.ok()) << text;

@@ -257,6 +257,8 @@ namespace assay {
 void AddOpenEnv(http::Router* router, OpenEnvContext context) {
   using namespace openenv;  // NOLINT(google-build-using-namespace)
   const std::shared_ptr<Service> service = Service::Make(std::move(context));
+  // Goes with the router, before what the service stands on.
+  const std::shared_ptr<void> with_router(nullptr, [service](void*) { service->Shutdown(); });
 
   router->SetRefusal("/", [](const http::Request&, int status, std::string_view message) {
     return Detail(status, status == 404   ? std::string_view("Not Found")
@@ -297,11 +299,11 @@ void AddOpenEnv(http::Router* router, OpenEnvContext context) {
                               });
                 });
   }
-  router->AddWebSocket(
-      "/ws", http::Scope::kSubmit,
-      [service](const http::Request& request, const std::shared_ptr<http::WebSocketPeer>& peer) {
-        return NewWebSocketSession(service, request, peer);
-      });
+  router->AddWebSocket("/ws", http::Scope::kSubmit,
+                       [service, with_router](const http::Request& request,
+                                              const std::shared_ptr<http::WebSocketPeer>& peer) {
+                         return NewWebSocketSession(service, request, peer);
+                       });
   AddMcpRoutes(router, service);
   AddTaskRoutes(router, service);
   if (service->settings().web) AddWebRoutes(router, service);

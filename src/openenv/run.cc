@@ -201,7 +201,12 @@ void EpisodeRun::Send(const std::shared_ptr<Sending>& sending) {
       return;
     }
   }
-  const Result<Job> job = host_->context.jobs->Submit(sending->job);
+  host_->context.jobs->SubmitThen(
+      sending->job,
+      [self = shared_from_this(), sending](const Result<Job>& job) { self->Sent(sending, job); });
+}
+
+void EpisodeRun::Sent(const std::shared_ptr<Sending>& sending, const Result<Job>& job) {
   if (job.ok()) {
     {
       const std::lock_guard lock(mutex_);

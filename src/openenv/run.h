@@ -109,6 +109,7 @@ class EpisodeRun : public std::enable_shared_from_this<EpisodeRun> {
   void FindJobs();
   void CatchUp();
   void Send(const std::shared_ptr<Sending>& sending);
+  void Sent(const std::shared_ptr<Sending>& sending, const Result<Job>& job);
   void Await(const std::string& ticket, TimePoint deadline, Reply reply);
   void OnJob(const std::weak_ptr<Wait>& weak, const Job& job);
   void OnDeadline(const std::weak_ptr<Wait>& weak);

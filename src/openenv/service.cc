@@ -27,10 +27,24 @@ struct Service::Place {
 Service::Service(OpenEnvContext context)
     : host_(std::make_shared<const Host>(std::move(context))) {}
 
-Service::~Service() {
-  // Runs and the handles of what they wait for hold each other.
-  for (const auto& [key, weak] : runs_)
-    if (const std::shared_ptr<EpisodeRun> run = weak.lock()) run->DropWaits();
+Service::~Service() { Shutdown(); }
+
+void Service::Shutdown() {
+  std::vector<std::shared_ptr<EpisodeRun>> runs;
+  std::deque<std::shared_ptr<Waiter>> waiters;
+  std::unordered_map<std::string, std::shared_ptr<NamedSession>> sessions;
+  std::shared_ptr<void> sweep;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [key, weak] : runs_)
+      if (std::shared_ptr<EpisodeRun> run = weak.lock()) runs.push_back(std::move(run));
+    waiters.swap(waiters_);
+    sessions.swap(sessions_);
+    sweep.swap(sweep_);
+  }
+  // Sessions, runs and those who wait for them hold each other, and through them this.
+  for (const std::shared_ptr<EpisodeRun>& run : runs) run->DropWaits();
+  host_->writer->Stop();
 }
 
 std::shared_ptr<Service> Service::Make(OpenEnvContext context) {

@@ -48,6 +48,10 @@ class Service : public std::enable_shared_from_this<Service> {
   static std::shared_ptr<Service> Make(OpenEnvContext context);
   ~Service();
 
+  /// The server stops: writes what is to be written, after which the store may go, and lets go of
+  /// everybody who waits. What is being judged is not ended; its episodes can be resumed.
+  void Shutdown();
+
   [[nodiscard]] const std::shared_ptr<const Host>& host() const { return host_; }
   [[nodiscard]] const Settings& settings() const { return host_->settings; }
 

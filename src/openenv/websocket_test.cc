@@ -48,9 +48,11 @@ class WebSocketTest : public ::testing::Test {
     Restart();
   }
 
+  void TearDown() override { service_->Shutdown(); }
+
   /// Another server on the same store.
   void Restart() {
-    if (service_ != nullptr) service_->host()->writer->Flush();
+    if (service_ != nullptr) service_->Shutdown();
     service_ = Service::Make(world_.Context());
   }
 
