@@ -7,6 +7,7 @@
 #include "roofline/target.h"
 #include "worker/background.h"
 #include "worker/device_lock.h"
+#include "worker/empty_rounds.h"
 #include "worker/judge.h"
 #include "worker/memory_watch.h"
 #include "worker/pool.h"
@@ -50,8 +51,12 @@ class Device {
   /// The trusted process that runs references. Only under the exclusive lock. Null until
   /// EnsureReference() succeeded; DropReference() after it failed.
   Status EnsureReference();
-  void DropReference() { reference_.reset(); }
+  void DropReference() {
+    reference_.reset();
+    empty_rounds_.Clear();
+  }
   RuntimeProcess* reference() { return reference_.get(); }
+  EmptyRoundTimes& empty_rounds() { return empty_rounds_; }  ///< Only under the exclusive lock.
 
   BackgroundSet& background() { return *background_; }
 
@@ -83,6 +88,7 @@ class Device {
   std::unique_ptr<Judge> judge_;
   std::unique_ptr<MemoryWatch> memory_watch_;
   std::unique_ptr<RuntimeProcess> reference_;
+  EmptyRoundTimes empty_rounds_;
   std::unique_ptr<BackgroundSet> background_;
   std::unique_ptr<CandidatePool> pool_;  // last: its thread uses the members above
 };

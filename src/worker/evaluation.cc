@@ -338,7 +338,9 @@ Outcome Evaluation::DiagnoseMutation(Outcome crash) {
 }
 
 Outcome Evaluation::Time() {
+  const TimePoint asked = Clock::now();
   const Device::Exclusive exclusive(device_, &background_);
+  records_.phases_ms.emplace_back("time_wait", MillisecondsSince(asked));
   if (Status status = device_->EnsureReference(); !status.ok())
     return InfrastructureFailure(Stage::kTime, status.error());
   CandidateSession reference(device_, device_->reference());

@@ -109,14 +109,17 @@ Outcome TimingSession::RunCandidate(uint32_t first, RoundClock* clock) {
   return {};
 }
 
-/// How many calls fill a round of this side, from a round it ran. What the bracket costs is still
-/// unknown here, so the time of a call is too long at first and the plan approaches from below.
+/// How many calls fill a round of this side, from a round it ran.
 uint32_t TimingSession::CallsFor(const RoundClock& clock) const {
+  // A round of few short calls may look no longer than an empty one.
+  const double least_us = 0.1 * clock.outside_us;
+  const double call_us =
+      std::max(least_us, clock.outside_us - device_->empty_rounds().Level()) / clock.calls;
   // A few slots stay spare, so that the addresses of a round vary.
   const uint32_t most =
       std::min(plan_.slots - plan_.slots / 16, static_cast<uint32_t>(device_->limits().max_calls));
-  const double calls = device_->limits().round_us / (clock.outside_us / clock.calls);
-  return static_cast<uint32_t>(std::clamp<double>(std::ceil(calls), 1, most));
+  return static_cast<uint32_t>(
+      std::clamp<double>(std::ceil(device_->limits().round_us / call_us), 1, most));
 }
 
 Outcome TimingSession::VerifyOne(uint32_t first, Quietness* quiet) {
@@ -211,27 +214,28 @@ Outcome TimingSession::Integrity() const {
 
 /// What go, thaw, a change of context on the device, its end and the judge's look cost together:
 /// rounds of the reference that record two events and call nothing. They also show whether a hold
-/// holds on this device; if not, they are run again without.
+/// holds on this device; if not, they are run again without. The device keeps what earlier
+/// submissions measured, so that each need add only two.
 Outcome TimingSession::EmptyRounds() {
-  constexpr int kRounds = 6;  // the first ones are colder; a low percentile is taken
-  const uint64_t hold_ns = hold_ns_;
-  empty_us_.clear();
-  if (Outcome outcome = Enter(reference_); !Passed(outcome)) return outcome;
-  if (Outcome outcome = Judged(device_->judge().Flush(QuietNs(), hold_ns_), nullptr);
-      !Passed(outcome))
-    return outcome;
-  for (int i = 0; i < kRounds; ++i) {
+  EmptyRoundTimes& known = device_->empty_rounds();
+  for (int more = 2; more > 0 || !known.Enough(); --more) {
+    const uint64_t hold_ns = hold_ns_;
+    if (Outcome outcome = Judged(device_->judge().Flush(QuietNs(), hold_ns_), nullptr);
+        !Passed(outcome))
+      return outcome;
     CandidateSession::RoundTime time;
     if (Outcome outcome = reference_->Round(Stage::kTime, 0, 0, true, RoundLimit(), &time);
         !Passed(outcome))
       return outcome;
-    Result<Quietness> quiet = device_->judge().Flush(QuietNs(), i + 1 < kRounds ? hold_ns_ : 0);
+    Result<Quietness> quiet = device_->judge().Flush(QuietNs(), 0);
     if (Outcome outcome = Judged(quiet, nullptr); !Passed(outcome)) return outcome;
-    empty_us_.push_back(OutsideUs(time, *quiet));
+    reference_kept_.push_back(false);
+    if (hold_ns_ == hold_ns)
+      known.Add(OutsideUs(time, *quiet));
+    else
+      known.Clear();
   }
-  if (Outcome outcome = reference_->EndRounds(Stage::kTime, nullptr); !Passed(outcome))
-    return outcome;
-  return hold_ns_ == hold_ns ? Outcome{} : EmptyRounds();
+  return {};
 }
 
 /// Pairs until it is time to look at the interval.
@@ -259,9 +263,12 @@ Outcome TimingSession::Rounds(TimingRecord* record, Correctness* correctness,
     const bool counts =
         past_warm_up && (!disturbed_ || ++discarded_ >= device_->limits().max_rounds);
     kept_.push_back(counts);
+    reference_kept_.push_back(counts);
     if (!past_warm_up && !plan_.interpreted) {
-      candidate_calls_ = CallsFor(candidate);
-      reference_calls_ = CallsFor(reference);
+      // The first calls of a process are slow and tell little; a few are enough to warm up with.
+      const uint32_t most = pair_ < warm ? 2 * kFirstCalls : UINT32_MAX;
+      candidate_calls_ = std::min(CallsFor(candidate), most);
+      reference_calls_ = std::min(CallsFor(reference), most);
     }
     if (!counts) continue;
     record->candidate.push_back(std::move(candidate));
@@ -282,9 +289,10 @@ Outcome TimingSession::Claims(TimingRecord* record, std::vector<std::string>* fl
   if (Outcome outcome = AsInfrastructure(reference_->EndRounds(Stage::kTime, &claims));
       !Passed(outcome))
     return outcome;
-  AddInside(std::move(claims), kept_, &record->reference);
+  AddInside(std::move(claims), reference_kept_, &record->reference);
   kept_.clear();
-  const Bracket bracket = LearnBracket(empty_us_, record->reference);
+  reference_kept_.clear();
+  const Bracket bracket = LearnBracket(device_->empty_rounds().times(), record->reference);
   LogDebug("lane {}: a bracket costs {:.1f} us and {:.1f} us, slack {:.1f} us", plan_.lane,
            bracket.empty_us, bracket.rest_us, bracket.slack_us);
   for (std::vector<RoundClock>* rounds : {&record->candidate, &record->reference})
@@ -300,9 +308,10 @@ Outcome TimingSession::Run(TimingRecord* record, Correctness* correctness,
   record->meaningful = !plan_.interpreted;
   record->method = device_->cuda() ? "rounds/device-events" : "rounds/host-clock";
   start_ = Clock::now();
-  if (Outcome outcome = AsInfrastructure(EmptyRounds()); !Passed(outcome)) return outcome;
   do {
     if (Outcome outcome = AsInfrastructure(Enter(reference_)); !Passed(outcome)) return outcome;
+    if (pair_ == 0)
+      if (Outcome outcome = AsInfrastructure(EmptyRounds()); !Passed(outcome)) return outcome;
     if (Outcome outcome = Enter(candidate_); !Passed(outcome)) return outcome;
     if (Outcome outcome = Rounds(record, correctness, flags); !Passed(outcome)) return outcome;
     if (Outcome outcome = Integrity(); !Passed(outcome)) return outcome;

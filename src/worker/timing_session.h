@@ -23,7 +23,7 @@ class TimingSession {
   struct Plan {
     int lane = 0;
     uint32_t slots = 1;  ///< of the lane's arena
-    uint32_t calls = 1;  ///< per round, to begin with
+    uint32_t calls = 1;  ///< per round, as the reference alone suggests
     int outputs = 1;     ///< tensors that a call returns
     double reference_us = 0;
     double call_s = 20;        ///< the least limit of a round
@@ -37,6 +37,8 @@ class TimingSession {
   Outcome Run(TimingRecord* record, Correctness* correctness, std::vector<std::string>* flags);
 
  private:
+  static constexpr uint32_t kFirstCalls = 4;  ///< of the first warm-up round
+
   Outcome EmptyRounds();
   Outcome Rounds(TimingRecord* record, Correctness* correctness, std::vector<std::string>* flags);
   Outcome Claims(TimingRecord* record, std::vector<std::string>* flags);
@@ -61,14 +63,14 @@ class TimingSession {
   CandidateSession* const reference_;
   SeedSource* const seeds_;
   const Plan plan_;
-  uint32_t candidate_calls_ = plan_.calls;  ///< per round; each side fills its rounds
-  uint32_t reference_calls_ = plan_.calls;
+  uint32_t candidate_calls_ = std::min(plan_.calls, kFirstCalls);  ///< per round
+  uint32_t reference_calls_ = candidate_calls_;  ///< each side fills its rounds
   TimePoint start_;
   int pair_ = 0;       ///< pairs that were run
   int discarded_ = 0;  ///< ... and not counted, because something disturbed them
   uint64_t hold_ns_ = device_->cuda() ? device_->limits().hold_ns : 0;
-  std::vector<double> empty_us_;  ///< rounds of the reference without calls
   std::vector<bool> kept_;  ///< of each pair since the clocks were last read: whether it counts
+  std::vector<bool> reference_kept_;  ///< the same of each round of the reference, empty ones too
   int verified_ = 0;
   int candidate_busy_ = 0;  ///< times the device was not quiet right after the candidate's round
   int reference_busy_ = 0;  ///< ... after the reference's: others' work, not the candidate's

@@ -6,6 +6,7 @@ the worker turns its measurements into a verdict.
 """
 
 import collections
+import contextlib
 import copy
 import gc
 import math
@@ -19,6 +20,11 @@ from . import calibrate, compare, modules, native, trace_precision, trace_work, 
 from .arena import Arena
 from .channel import Channel, Closed
 from .rounds import copied
+
+try:
+    from . import fast_random
+except ImportError:  # no Triton here: torch draws, more slowly
+    fast_random = None
 
 EXACT_BUDGET_S = 0.25  # a float64 reference slower than this runs in one trial only
 MAX_TASKS = 64  # modules kept loaded
@@ -148,7 +154,7 @@ class Task:
         modules.seed_everything(seed)
         with torch.no_grad():
             try:
-                with torch.device(self.device):
+                with torch.device(self.device), self._random(seed):
                     inputs = list(self.module.get_inputs())
             except Exception:
                 if self.device == "cpu":
@@ -156,6 +162,11 @@ class Task:
                 modules.seed_everything(seed)
                 inputs = list(self.module.get_inputs())
         return _moved(inputs, self.device)
+
+    def _random(self, seed: int):
+        if self.device == "cpu" or fast_random is None:
+            return contextlib.nullcontext()
+        return fast_random.FastRandom(self.device, seed)
 
     def run(self, model, inputs: list, torch_seed: int = 0):
         """The reference's output, device work finished."""
@@ -365,6 +376,8 @@ class Judge:
         torch.randint(0, 9, (64,), device="cuda")
         if compare.fused_compare is not None:
             compare.fused_compare.warm()
+        if fast_random is not None:
+            fast_random.warm()
         self._flush()
 
     def serve(self) -> None:
@@ -571,7 +584,13 @@ def _doubled(value):
     return value
 
 
+BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+
 def _same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
+    if a.is_contiguous() and b.is_contiguous() and a.element_size() in BITS:  # one pass instead of five
+        bits = BITS[a.element_size()]
+        return torch.equal(a.reshape(-1).view(bits), b.reshape(-1).view(bits))
     return bool(((a == b) | ((a != a) & (b != b))).all())
 
 
