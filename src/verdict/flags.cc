@@ -27,6 +27,10 @@ constexpr FlagInfo kFlags[] = {
      true},
     {"own_inputs_defined",
      "The submission defines input functions or sizes; the task's own were used.", true},
+    {"reduced_precision",
+     "The values agree with float64 in far fewer bits than the reference's: TF32 or half precision "
+     "was used inside.",
+     true},
     {"sandbox_degraded", "This machine lacks part of the sandbox; the environment says which.",
      false},
     {"superluminal",

@@ -25,7 +25,10 @@ inline Records CorrectRecords() {
                          .atol = 1e-4,
                          .rtol = 1e-4,
                          .reference = "float64",
-                         .weights = "copied"};
+                         .weights = "copied",
+                         .effective_bits = 21.512345,
+                         .reference_bits = 22.25};
+  records.kernelbench = {.trials = 3, .passed = 3, .tolerance = 1e-4};
   records.timing.measured = true;
   records.timing.method = "rounds/device-events";
   records.timing.rounds_verified = 12;
@@ -67,6 +70,7 @@ inline Records FailedRecords(FailureKind kind, Stage stage, std::string_view nam
   records.failure.name = name;
   records.failure.message = message;
   records.failure.line = line;
+  records.kernelbench.reset();
   records.phases_ms = {{"lint", 0.4}, {"load", 312.5}};
   return records;
 }

@@ -14,6 +14,16 @@ namespace {
 /// A 95 % interval wider than this share of the speedup is flagged `noisy`.
 constexpr double kNoisyWidth = 0.10;
 
+/// float32 arithmetic keeps 19 bits and more even of long sums; TF32 and float16 keep 11 to 13,
+/// bfloat16 8 to 10. A reference that is no better itself shows nothing.
+constexpr double kReducedBits = 17;
+constexpr double kReducedAgainstReference = 3;
+
+bool ReducedPrecision(const Correctness& checks) {
+  return checks.effective_bits && checks.reference_bits && *checks.effective_bits < kReducedBits &&
+         *checks.effective_bits < *checks.reference_bits - kReducedAgainstReference;
+}
+
 struct Outcome {
   VerdictStatus status;
   Fault fault;
@@ -160,6 +170,8 @@ std::vector<std::string> CollectFlags(const Verdict& verdict) {
   std::vector<std::string> flags = records.flags;
   for (const LintFinding& finding : records.lint.findings)
     if (finding.severity == LintFinding::Severity::kFlag) flags.push_back(finding.rule);
+  if (!records.void_reason.empty()) flags.emplace_back("void_task");
+  if (ReducedPrecision(records.correctness)) flags.emplace_back("reduced_precision");
   if (records.correctness.weights == "seed") flags.emplace_back("weights_seed");
   if (verdict.timed && records.timing.meaningful) {
     // A clock that claims more than the outside one harms nobody but its owner.

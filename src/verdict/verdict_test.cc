@@ -293,6 +293,46 @@ TEST(Decide, WhatIsNotPaidHasNoFraction) {
   EXPECT_FALSE(ToJson(Decide(unknown), false).contains("roofline"));
 }
 
+TEST(Decide, ReducedPrecisionShowsInTheBitsThatAgree) {
+  const auto flags = [](std::optional<double> bits, std::optional<double> reference) {
+    Records records = test::CorrectRecords();
+    records.correctness.effective_bits = bits;
+    records.correctness.reference_bits = reference;
+    return Decide(std::move(records)).flags;
+  };
+  EXPECT_THAT(flags(21.4, 22.0), Not(Contains("reduced_precision")));
+  EXPECT_THAT(flags(11.5, 22.0), Contains("reduced_precision"));
+  EXPECT_THAT(flags(9.0, 22.0), Contains("reduced_precision"));
+  // A convolution that the library itself computes in TF32, and a half-precision task.
+  EXPECT_THAT(flags(11.5, 11.9), Not(Contains("reduced_precision")));
+  EXPECT_THAT(flags(std::nullopt, 22.0), Not(Contains("reduced_precision")));
+  EXPECT_THAT(flags(9.0, std::nullopt), Not(Contains("reduced_precision")));
+}
+
+TEST(Decide, AVoidTaskIsFlaggedWithItsReason) {
+  Records records = test::CorrectRecords();
+  records.void_reason = "zeros pass";
+  const Verdict verdict = Decide(std::move(records));
+  EXPECT_EQ(verdict.status, VerdictStatus::kCorrect);
+  EXPECT_THAT(verdict.flags, Contains("void_task"));
+  EXPECT_EQ(GetString(ToJson(verdict, false), "void_reason"), "zeros pass");
+  EXPECT_THAT(ToText(verdict, false), HasSubstr("zeros pass"));
+}
+
+TEST(Decide, KernelBenchsVerdictStandsBesideOurs) {
+  Records records = test::IncorrectRecords();
+  records.kernelbench = {.trials = 1, .passed = 1, .tolerance = 1e-4};
+  const json::object document = ToJson(Decide(records), false);
+  const json::object& theirs = GetObject(document, "kernelbench");
+  EXPECT_FALSE(GetBool(document, "correct"));
+  EXPECT_TRUE(GetBool(theirs, "correct"));
+  EXPECT_TRUE(theirs.at("speedup").is_null());
+  records.kernelbench->trials = 2;
+  EXPECT_FALSE(GetBool(GetObject(ToJson(Decide(records), false), "kernelbench"), "correct"));
+  records.kernelbench = {};
+  EXPECT_FALSE(ToJson(Decide(records), false).contains("kernelbench"));
+}
+
 TEST(Decide, IsPure) {
   for (const Records& records :
        {test::CorrectRecords(), test::IncorrectRecords(), test::CheatRecords()})

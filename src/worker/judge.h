@@ -21,7 +21,8 @@ struct TaskShape {
   int outputs = 1;              ///< tensors that a call returns
   bool private_inputs = false;  ///< the reference writes its inputs
   bool stochastic = false;      ///< the reference draws random numbers in forward
-  std::optional<Work> work;     ///< what it must move and compute, where it could be traced
+  std::vector<std::string> families = {"native"};  ///< of inputs, that trials may use
+  std::optional<Work> work;  ///< what it must move and compute, where it could be traced
 };
 
 /// A lane's shared memory and the description that a candidate needs to use it.
@@ -47,6 +48,10 @@ struct Comparison {
   std::vector<int64_t> bad_index;
   double got = 0;
   double expected = 0;
+  std::optional<double> bits;  ///< that agree with float64, where that was computed
+  std::optional<double> reference_bits;
+  std::optional<bool> kernelbench;  ///< what KernelBench's check says
+  double kernelbench_tolerance = 0;
 };
 
 /// How quiet the device was just before an operation, see CudaDriver::WatchQuiet.
@@ -69,6 +74,9 @@ class Judge {
   Status EnsureRunning();
 
   Result<TaskShape> Examine(int lane, const Task& task, const std::string& size);
+  /// Tries which trivial programs pass an examined task, as an `assay.task_health/1` object without
+  /// the task's names. Takes a dozen runs of the reference in each family of inputs.
+  Result<json::object> Screen(const Task& task, const std::string& size, double limit_s);
   /// Tries in which precisions the task's matrix work passes the numeric rule. Takes a few runs of
   /// the reference; the work of later Examine() calls for this task says what was found.
   Status TryPrecisions(const Task& task, const std::string& size);
@@ -76,9 +84,10 @@ class Judge {
   Result<DeviceFacts> Facts();
   Result<LaneArena> Open(int lane, uint32_t slots);
   Status Weights(int lane, uint64_t seed);
-  /// `hold_ns`: for how long the judge occupies the device after the reply.
+  /// `hold_ns`: for how long the judge occupies the device after the reply. `family`: one of the
+  /// task's families of inputs.
   Result<Quietness> Fill(int lane, uint32_t first, std::span<const uint64_t> seeds,
-                         uint64_t quiet_ns, uint64_t hold_ns);
+                         uint64_t quiet_ns, uint64_t hold_ns, std::string_view family = "native");
   Result<Quietness> Flush(uint64_t quiet_ns, uint64_t hold_ns);
   /// `places`: where the call's outputs stand in the outputs' memory, -1 for in their slot; empty:
   /// all in their slots.
