@@ -43,11 +43,14 @@ struct Limits {
   // A watch longer than the driver's time slice (2.1 ms on an H200) cannot miss work of another
   // context: its own kernel is suspended for that context's slice.
   uint64_t quiet_ns = 2'500'000;
-  uint64_t hold_ns = 1'000'000;  ///< the judge occupies the device until a round's first calls are
-                                 ///< there: the reply, waking up and the first launches take 0.6 ms
-  double quiet_gap_us = 100;     ///< an undisturbed watch shows under 1 us
-  double quiet_early_us = 200;   ///< a second look, right after the judge's own work
-  double quiet_delay_us = 1500;  ///< launch until start; 70 to 90 us when the GPU is idle
+  // While it is held, the device is given the calls of a round; 128 of them take 5 ms.
+  double gate_s = 0.01;           ///< longer than that no round is waited for
+  uint64_t hold_ns = 50'000'000;  ///< a hold that nobody ends
+  double release_s = 2;           ///< until a hold that was ended has ended
+  int broken_holds = 3;           ///< after so many the session goes on without
+  double quiet_gap_us = 100;      ///< an undisturbed watch shows under 1 us
+  double quiet_early_us = 200;    ///< a second look, right after the judge's own work
+  double quiet_delay_us = 1500;   ///< launch until start; 70 to 90 us when the GPU is idle
 
   // Memory and output.
   uint64_t memory_bytes =
