@@ -12,7 +12,17 @@ from typing import NamedTuple
 import numpy as np
 
 from . import _core
-from ._arrays import Array, flat, floats, like, offsets_of, to_numpy
+from ._arrays import (
+    Array,
+    flat,
+    floats,
+    integers,
+    like,
+    offsets_of,
+    seed_of,
+    step_of,
+    to_numpy,
+)
 from .batch import Batch
 
 TRAINED = 1  #: the token is trained
@@ -252,8 +262,8 @@ def sample_by_coverage(
         speedup_threshold,
         scope,
         draw_per_trajectory,
-        seed,
-        step,
+        seed_of(seed),
+        step_of(step),
     )
     return Sampled(state, probability, rejected, metrics)
 
@@ -292,8 +302,9 @@ def filter_groups(
     "efficiency_stochastic", keeping the share of positives. Choices depend on (seed, step, ids) alone.
     """
     keep, groups, samples, metrics = _core.filter_groups(
-        batch.core, flat(length, "length", np.int64), smallest_std, signal, reward_threshold,
-        min_group_size, max_length, min_short, max_groups, samples_per_group, strategy, seed, step,
+        batch.core, integers(length, "length"), smallest_std, signal, reward_threshold,
+        min_group_size, max_length, min_short, max_groups, samples_per_group, strategy,
+        seed_of(seed), step_of(step),
     )  # fmt: skip
     return Filtered(keep, groups, samples, metrics)
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from . import _core
-from ._arrays import Array, flat
+from ._arrays import Array, flat, integers, seed_of
 from ._arrays import ids as _ids
 
 
@@ -25,7 +25,7 @@ def pass_at_k(n: int, c: int, k: int) -> float:
 
 def mean_pass_at_k(n: Array, c: Array, k: int) -> float:
     """Mean of pass_at_k over tasks; n, c are (tasks,) counts."""
-    return _core.mean_pass_at_k(flat(n, "n", np.int64), flat(c, "c", np.int64), k)
+    return _core.mean_pass_at_k(integers(n, "n"), integers(c, "c"), k)
 
 
 def best_at_k(values: Array, k: int) -> float:
@@ -52,7 +52,7 @@ def bca_mean(
     values: Array, *, resamples: int = 10000, seed: int = 0, confidence: float = 0.95
 ) -> Interval:
     """Bias-corrected accelerated bootstrap of the mean (Efron 1987); values (tasks,)."""
-    return Interval(*_core.bca_mean(flat(values, "values", np.float64), resamples, seed, confidence))
+    return Interval(*_core.bca_mean(flat(values, "values", np.float64), resamples, seed_of(seed), confidence))
 
 
 def bca_geometric_mean(
@@ -60,7 +60,7 @@ def bca_geometric_mean(
 ) -> Interval:
     """Geometric mean of positive values (speedups), with bca_mean's interval on logarithms."""
     return Interval(
-        *_core.bca_geometric_mean(flat(values, "values", np.float64), resamples, seed, confidence)
+        *_core.bca_geometric_mean(flat(values, "values", np.float64), resamples, seed_of(seed), confidence)
     )
 
 
@@ -69,7 +69,7 @@ def bootstrap_median(
 ) -> Interval:
     """Median with a percentile bootstrap."""
     return Interval(
-        *_core.bootstrap_median(flat(values, "values", np.float64), resamples, seed, confidence)
+        *_core.bootstrap_median(flat(values, "values", np.float64), resamples, seed_of(seed), confidence)
     )
 
 
@@ -82,7 +82,7 @@ def mcnemar(only_a: int, only_b: int) -> tuple[float, float]:
 def sign_flip(differences: Array, *, resamples: int = 100000, seed: int = 0) -> float:
     """Two-sided p-value that the mean of paired differences is 0: exact over all signs up to 20
     differences, by `resamples` random signs beyond."""
-    return _core.sign_flip(flat(differences, "differences", np.float64), resamples, seed)
+    return _core.sign_flip(flat(differences, "differences", np.float64), resamples, seed_of(seed))
 
 
 def _pairs(families: dict | None) -> list[tuple[int, int]]:
@@ -105,8 +105,8 @@ def hierarchical_mean(
     sample. task, value: (samples,); families maps task to family (None: tasks are resampled)."""
     return Interval(
         *_core.hierarchical_mean(
-            _ids(task, "task"), flat(value, "value", np.float64), _pairs(families), resamples, seed,
-            confidence,
+            _ids(task, "task"), flat(value, "value", np.float64), _pairs(families), resamples,
+            seed_of(seed), confidence,
         )
     )  # fmt: skip
 
@@ -127,7 +127,7 @@ def hierarchical_difference(
     return Interval(
         *_core.hierarchical_difference(
             _ids(task_a, "task_a"), flat(value_a, "value_a", np.float64), _ids(task_b, "task_b"),
-            flat(value_b, "value_b", np.float64), _pairs(families), resamples, seed, confidence,
+            flat(value_b, "value_b", np.float64), _pairs(families), resamples, seed_of(seed), confidence,
         )
     )  # fmt: skip
 
