@@ -13,7 +13,6 @@ Quietness ReadQuiet(const json::object& body) {
   quiet.gap_us = GetDouble(body, "gap_us");
   quiet.delay_us = GetDouble(body, "delay_us");
   quiet.after_us = GetDouble(body, "after_us");
-  quiet.held_gap_us = GetDouble(body, "held_gap_us");
   quiet.hold = static_cast<uint32_t>(GetInt(body, "hold"));
   // Python's time.monotonic_ns and this clock are one (CLOCK_MONOTONIC).
   quiet.idle = TimePoint(std::chrono::nanoseconds(GetInt(body, "idle_ns")));

@@ -51,7 +51,6 @@ struct Quietness {
   double gap_us = 0;
   double delay_us = 0;
   double after_us = 0;     ///< lateness of a second look, after new inputs were written
-  double held_gap_us = 0;  ///< largest jump of the device's clock during the hold before this
   uint32_t hold = 0;       ///< number of the hold that began with the reply; 0: none
   TimePoint idle;          ///< when earlier work of others was over; the epoch where nobody looked
 };

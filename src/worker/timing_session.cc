@@ -56,12 +56,6 @@ Outcome TimingSession::Enter(CandidateSession* side) {
 Outcome TimingSession::Judged(const Result<Quietness>& quiet, int* busy) {
   if (!quiet.ok()) return InfrastructureFailure(Stage::kTime, quiet.error());
   const Limits& limits = device_->limits();
-  if (quiet->held_gap_us > limits.quiet_gap_us) {
-    LogDebug("the hold before a round was broken: gap {:.0f} us", quiet->held_gap_us);
-    disturbed_ = true;
-    // This device lets others in between: go on without, the bracket is only longer then.
-    if (++broken_holds_ == limits.broken_holds) hold_ns_ = 0;
-  }
   if (quiet->gap_us > limits.quiet_gap_us || quiet->delay_us > limits.quiet_delay_us) {
     LogDebug("device not quiet: gap {:.0f} us, delay {:.0f} us", quiet->gap_us, quiet->delay_us);
     disturbed_ = true;

@@ -73,7 +73,6 @@ class TimingSession {
   int pair_ = 0;       ///< pairs that were run
   int discarded_ = 0;  ///< ... and not counted, because something disturbed them
   uint64_t hold_ns_ = device_->cuda() && plan_.hold ? device_->limits().hold_ns : 0;
-  int broken_holds_ = 0;
   std::vector<bool> kept_;  ///< of each pair since the clocks were last read: whether it counts
   std::vector<bool> reference_kept_;  ///< the same of each round of the reference, empty ones too
   int verified_ = 0;

@@ -9,10 +9,10 @@ LONG_NS = 2_500_000
 
 
 class Device:
-    """Looks that start after the given delays; a hold shows the given gap."""
+    """Looks that start after the given delays."""
 
-    def __init__(self, delays, gap=0.0):
-        self.delays, self.gap, self.held = list(delays), gap, []
+    def __init__(self, delays):
+        self.delays, self.held = list(delays), []
         self.looks = []
 
     def watch(self, nanoseconds):
@@ -23,13 +23,13 @@ class Device:
 
 @pytest.fixture
 def play(monkeypatch):
-    def start(delays, gap=0.0, on_gpu=True):
-        device = Device(delays, gap)
+    def start(delays, on_gpu=True):
+        device = Device(delays)
         seen = watch.Watch("cpu", None)
         seen.on_gpu, seen.control = on_gpu, types.SimpleNamespace(on_device=4096)
         seen._look = device.watch
         monkeypatch.setattr(native, "gpu_hold", lambda *a: device.held.append(a))
-        monkeypatch.setattr(native, "gpu_await_hold", lambda: device.gap)
+        monkeypatch.setattr(native, "gpu_await_hold", lambda: 0.0)
         return device, seen
 
     return start
@@ -63,15 +63,13 @@ def test_work_that_ends_during_the_looks_ended_before_the_first(play):
     assert seen.quiet(LONG_NS)["idle_ns"] == 1000
 
 
-def test_a_hold_is_told_once_by_the_next_operation(play):
-    device, seen = play([60.0, 60.0, 60.0], gap=3.0)
+def test_holds_are_numbered_and_what_they_store_lives_until_they_end(play):
+    device, seen = play([])
     assert seen.hold(1_000_000, ("where", "what")) == {"hold": 1}
     assert device.held == [(4096, 1, 1_000_000, "where", "what")]
     assert seen.stores == ("where", "what"), "they live as long as the device may read them"
     seen.await_hold()
     assert seen.stores is None
-    assert seen.quiet(LONG_NS)["held_gap_us"] == 3.0
-    assert seen.quiet(LONG_NS)["held_gap_us"] == 0.0
     assert seen.hold(1_000_000) == {"hold": 2}
 
 

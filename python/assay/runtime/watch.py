@@ -28,7 +28,6 @@ class Watch:
         self.number = 0  # of the latest hold
         self.stores: tuple | None = None  # what a hold that has not ended will store
         self.holding = False
-        self.held_gap_us = 0.0
         if self.on_gpu:
             control.share()
             self.l2_bytes = torch.cuda.get_device_properties(0).L2_cache_size
@@ -43,21 +42,18 @@ class Watch:
         second late start needs the long, certain watch.
 
         ``idle_ns`` is when the first look began to run, on the clock that the worker reads too: all
-        earlier work of others was over then, or had been suspended for it. ``held_gap_us`` is of the
-        hold that ended since the last operation."""
-        held = {"held_gap_us": self.held_gap_us}
-        self.held_gap_us = 0.0
+        earlier work of others was over then, or had been suspended for it."""
         if not self.on_gpu or nanoseconds == 0:
-            return {"gap_us": 0.0, "delay_us": 0.0, "idle_ns": 0, **held}
+            return {"gap_us": 0.0, "delay_us": 0.0, "idle_ns": 0}
         look = self._look(SHORT_LOOK_NS)
         if not _late(look):
-            return {**look, **held}
+            return look
         again = self._look(SHORT_LOOK_NS)
         if not _late(again):
-            return {**again, "idle_ns": look["idle_ns"], **held}
+            return {**again, "idle_ns": look["idle_ns"]}
         watch = self._look(nanoseconds)
         # Work that a later look still sees was running all the time until that look's end.
-        return {**watch, "idle_ns": time.monotonic_ns() if _late(watch) else look["idle_ns"], **held}
+        return {**watch, "idle_ns": time.monotonic_ns() if _late(watch) else look["idle_ns"]}
 
     def flush_and_look(self, nanoseconds: int) -> dict:
         """Empties the cache, then looks once more: work that was queued to wait for the new inputs
@@ -81,7 +77,7 @@ class Watch:
 
     def await_hold(self) -> None:
         if self.holding:
-            self.held_gap_us = native.gpu_await_hold()
+            native.gpu_await_hold()
             self.holding = False
             self.stores = None
 
