@@ -169,9 +169,15 @@ Outcome CandidateSession::BeginRounds(Stage stage) {
 }
 
 Outcome CandidateSession::Round(Stage stage, uint32_t first, uint32_t calls, bool freeze,
-                                Seconds limit, RoundTime* time) {
+                                Seconds limit, RoundTime* time, uint32_t hold) {
   const Seconds paused_before = device_->background().Paused();
-  const TimePoint start = process_->StartRound(first, calls, freeze);
+  TimePoint start = process_->StartRound(first, calls, freeze, hold != 0);
+  if (hold != 0) {
+    process_->AwaitQueued(DeadlineIn(Seconds(device_->limits().gate_s)));
+    if (Status status = device_->judge().Release(hold); !status.ok())
+      return InfrastructureFailure(stage, status.error());
+    start = process_->OpenGate();
+  }
   const auto deadline = [&] {
     return start + std::chrono::duration_cast<Duration>(limit + device_->background().Paused() -
                                                         paused_before);

@@ -51,8 +51,7 @@ struct Quietness {
   double gap_us = 0;
   double delay_us = 0;
   double after_us = 0;     ///< lateness of a second look, after new inputs were written
-  double held_gap_us = 0;  ///< largest jump of the device's clock during that hold
-  TimePoint held_until;    ///< when the device was let go after the last operation that held it
+  uint32_t hold = 0;       ///< number of the hold that began with the reply; 0: none
   TimePoint idle;          ///< when earlier work of others was over; the epoch where nobody looked
 };
 
@@ -68,10 +67,16 @@ class Judge {
   Result<TaskShape> Examine(int lane, const Task& task, const std::string& size);
   Result<LaneArena> Open(int lane, uint32_t slots);
   Status Weights(int lane, uint64_t seed);
-  /// `hold_ns`: for how long the judge occupies the device after the reply.
+  /// New inputs in the slots from `first`. After the reply the judge occupies the device until
+  /// Release(), for `hold_ns` at most; only at the end of that are the inputs complete.
   Result<Quietness> Fill(int lane, uint32_t first, std::span<const uint64_t> seeds,
                          uint64_t quiet_ns, uint64_t hold_ns);
-  Result<Quietness> Flush(uint64_t quiet_ns, uint64_t hold_ns);
+  /// The same without new inputs: `calls` slots from `first` are read by the next round, maybe
+  /// none.
+  Result<Quietness> Flush(int lane, uint32_t first, uint32_t calls, uint64_t quiet_ns,
+                          uint64_t hold_ns);
+  /// Ends hold number `hold` and waits until it has ended.
+  Status Release(uint32_t hold);
   /// `places`: where the call's outputs stand in the outputs' memory, -1 for in their slot; empty:
   /// all in their slots.
   Result<Comparison> Verify(int lane, uint32_t slot, std::span<const int64_t> places, bool exact,

@@ -50,8 +50,12 @@ class RuntimeProcess {
   /// Begins a series of rounds: the process waits for go. Call after the channel said "rounds".
   void ResetRounds();
   /// Begins a round of `calls` calls on slots `first`...: reads the clock, sets go, lets the
-  /// process run if it is `frozen`. Returns the clock.
-  TimePoint StartRound(uint32_t first, uint32_t calls, bool frozen);
+  /// process run if it is `frozen`. Returns the clock. `gated`: the device waits for OpenGate().
+  TimePoint StartRound(uint32_t first, uint32_t calls, bool frozen, bool gated);
+  /// Waits until the device has been given the round's calls, or for `deadline`.
+  void AwaitQueued(TimePoint deadline);
+  /// Reads the clock and lets the device begin the round. Returns the clock.
+  TimePoint OpenGate();
   /// Waits for done and stops the process again if `freeze`; microseconds since `start`. After
   /// kTimeout it may be called again.
   Result<double> AwaitRound(TimePoint start, bool freeze, TimePoint deadline);
@@ -61,6 +65,9 @@ class RuntimeProcess {
     const uint64_t place = control_.page()->places[index].load();
     return place > (uint64_t{1} << 62) ? -1 : static_cast<int64_t>(place);
   }
+
+  /// The judge's process: ends its hold number `hold`; false when that does not end in time.
+  bool ReleaseHold(uint32_t hold, TimePoint deadline);
 
   void EndRounds();
   [[nodiscard]] bool RoundFailed() const { return control_.page()->failed.load() != 0; }
