@@ -25,7 +25,7 @@ struct CoverageOptions {
   bool correct_only = false;
   double threshold = 0.3;
   double width = 0.1;
-  std::optional<double> speedup_threshold;
+  std::optional<double> speedup_threshold;  ///< absent or negative: off
   /// What a rejected turn takes along: kTurn, kSuffix or kTrajectory.
   Scope scope = Scope::kTurn;
   /// One draw for the trajectory instead of one per turn.

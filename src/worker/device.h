@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -53,10 +54,11 @@ class Device {
   Status EnsureReference();
   void DropReference() {
     reference_.reset();
-    empty_rounds_.Clear();
+    for (EmptyRoundTimes& times : empty_rounds_) times.Clear();
   }
   RuntimeProcess* reference() { return reference_.get(); }
-  EmptyRoundTimes& empty_rounds() { return empty_rounds_; }  ///< Only under the exclusive lock.
+  /// Of rounds that start with a hold, or without. Only under the exclusive lock.
+  EmptyRoundTimes& empty_rounds(bool held) { return empty_rounds_[held ? 1 : 0]; }
 
   BackgroundSet& background() { return *background_; }
 
@@ -88,7 +90,7 @@ class Device {
   std::unique_ptr<Judge> judge_;
   std::unique_ptr<MemoryWatch> memory_watch_;
   std::unique_ptr<RuntimeProcess> reference_;
-  EmptyRoundTimes empty_rounds_;
+  std::array<EmptyRoundTimes, 2> empty_rounds_;
   std::unique_ptr<BackgroundSet> background_;
   std::unique_ptr<CandidatePool> pool_;  // last: its thread uses the members above
 };

@@ -13,9 +13,8 @@ Quietness ReadQuiet(const json::object& body) {
   quiet.gap_us = GetDouble(body, "gap_us");
   quiet.delay_us = GetDouble(body, "delay_us");
   quiet.after_us = GetDouble(body, "after_us");
+  quiet.hold = static_cast<uint32_t>(GetInt(body, "hold"));
   // Python's time.monotonic_ns and this clock are one (CLOCK_MONOTONIC).
-  quiet.held_gap_us = GetDouble(body, "held_gap_us");
-  quiet.held_until = TimePoint(std::chrono::nanoseconds(GetInt(body, "held_until_ns")));
   quiet.idle = TimePoint(std::chrono::nanoseconds(GetInt(body, "idle_ns")));
   return quiet;
 }
@@ -181,10 +180,28 @@ Result<Quietness> Judge::Fill(int lane, uint32_t first, std::span<const uint64_t
   return ReadQuiet(reply.body);
 }
 
-Result<Quietness> Judge::Flush(uint64_t quiet_ns, uint64_t hold_ns) {
-  ASSAY_ASSIGN_OR_RETURN(const Message reply,
-                         Call({{"op", "flush"}, {"quiet_ns", quiet_ns}, {"hold_ns", hold_ns}}));
+Result<Quietness> Judge::Flush(int lane, uint32_t first, uint32_t calls, uint64_t quiet_ns,
+                               uint64_t hold_ns) {
+  ASSAY_ASSIGN_OR_RETURN(const Message reply, Call({{"op", "flush"},
+                                                    {"lane", lane},
+                                                    {"first", first},
+                                                    {"calls", calls},
+                                                    {"quiet_ns", quiet_ns},
+                                                    {"hold_ns", hold_ns}}));
   return ReadQuiet(reply.body);
+}
+
+Status Judge::Release(uint32_t hold) {
+  const std::lock_guard guard(mutex_);
+  if (!process_) return Err(ErrorCode::kClosed, "the judge is not running");
+  if (process_->ReleaseHold(hold, DeadlineIn(Seconds(limits_.release_s)))) return {};
+  process_->Kill();
+  return Err(ErrorCode::kTimeout, "the judge's hold of the device did not end");
+}
+
+void Judge::AskForLook(uint32_t hold) {
+  const std::lock_guard guard(mutex_);
+  if (process_ && hold != 0) process_->AskForLook(hold);
 }
 
 Result<Comparison> Judge::Verify(int lane, uint32_t slot, std::span<const int64_t> places,

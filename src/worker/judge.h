@@ -58,10 +58,9 @@ struct Comparison {
 struct Quietness {
   double gap_us = 0;
   double delay_us = 0;
-  double after_us = 0;     ///< lateness of a second look, after new inputs were written
-  double held_gap_us = 0;  ///< largest jump of the device's clock during that hold
-  TimePoint held_until;    ///< when the device was let go after the last operation that held it
-  TimePoint idle;          ///< when earlier work of others was over; the epoch where nobody looked
+  double after_us = 0;  ///< lateness of a second look, after new inputs were written
+  uint32_t hold = 0;    ///< number of the hold that began with the reply; 0: none
+  TimePoint idle;       ///< when earlier work of others was over; the epoch where nobody looked
 };
 
 /// The worker's side of the judge process. Thread-safe: operations are served one at a time. An
@@ -84,11 +83,19 @@ class Judge {
   Result<DeviceFacts> Facts();
   Result<LaneArena> Open(int lane, uint32_t slots);
   Status Weights(int lane, uint64_t seed);
-  /// `hold_ns`: for how long the judge occupies the device after the reply. `family`: one of the
-  /// task's families of inputs.
+  /// New inputs in the slots from `first`. After the reply the judge occupies the device until
+  /// Release(), for `hold_ns` at most; only at the end of that are the inputs complete. `family`:
+  /// one of the task's families of inputs.
   Result<Quietness> Fill(int lane, uint32_t first, std::span<const uint64_t> seeds,
                          uint64_t quiet_ns, uint64_t hold_ns, std::string_view family = "native");
-  Result<Quietness> Flush(uint64_t quiet_ns, uint64_t hold_ns);
+  /// The same without new inputs: `calls` slots from `first` are read by the next round, maybe
+  /// none.
+  Result<Quietness> Flush(int lane, uint32_t first, uint32_t calls, uint64_t quiet_ns,
+                          uint64_t hold_ns);
+  /// Ends hold number `hold` and waits until it has ended.
+  Status Release(uint32_t hold);
+  /// Lets the judge look at the device at once: the round that began with `hold` is done.
+  void AskForLook(uint32_t hold);
   /// `places`: where the call's outputs stand in the outputs' memory, -1 for in their slot; empty:
   /// all in their slots.
   Result<Comparison> Verify(int lane, uint32_t slot, std::span<const int64_t> places, bool exact,

@@ -91,6 +91,16 @@ Result<WarmCandidate> CandidatePool::Make(int connections,
   return candidate;
 }
 
+namespace {
+
+/// A candidate on its way to be warm; meanwhile a timing stops it.
+struct Warming {
+  WarmCandidate candidate;
+  std::optional<BackgroundSet::Member> member;
+};
+
+}  // namespace
+
 void CandidatePool::Fill() {
   std::unique_lock guard(mutex_);
   while (!stopping_) {
@@ -100,38 +110,42 @@ void CandidatePool::Fill() {
       continue;
     }
     guard.unlock();
-    std::vector<WarmCandidate> batch;
+    std::deque<Warming> batch;
     std::string error;
-    {
-      std::deque<std::optional<BackgroundSet::Member>> members;
-      for (int i = 0; i < std::min(missing, limits_.warm_at_once) && error.empty(); ++i) {
-        Result<WarmCandidate> made = Make(kOneConnection, &members.emplace_back());
-        if (!made.ok()) {
-          error = made.error().message;
-          break;
-        }
-        batch.push_back(*std::move(made));
-      }
-      for (WarmCandidate& candidate : batch) {
-        Result<json::object> hello =
-            WaitReady(candidate.process.get(), DeadlineIn(Seconds(limits_.warm_s)));
-        if (hello.ok())
-          candidate.hello = *std::move(hello);
-        else
-          error = hello.error().message;
+    while (error.empty() &&
+           static_cast<int>(batch.size()) < std::min(missing, limits_.warm_at_once)) {
+      Warming& warming = batch.emplace_back();
+      Result<WarmCandidate> made = Make(kOneConnection, &warming.member);
+      if (made.ok()) {
+        warming.candidate = *std::move(made);
+      } else {
+        error = made.error().message;
+        batch.pop_back();
       }
     }
-    std::erase_if(batch, [](const WarmCandidate& candidate) { return candidate.hello.empty(); });
+    bool any = false;
+    for (; !batch.empty(); batch.pop_front()) {
+      Result<json::object> hello =
+          WaitReady(batch.front().candidate.process.get(), DeadlineIn(Seconds(limits_.warm_s)));
+      if (!hello.ok()) {
+        error = hello.error().message;
+        continue;
+      }
+      batch.front().candidate.hello = *std::move(hello);
+      batch.front().member.reset();
+      const std::lock_guard ready(mutex_);
+      ready_.push_back(std::move(batch.front().candidate));
+      any = true;
+      changed_.notify_all();
+    }
     guard.lock();
-    for (WarmCandidate& candidate : batch) ready_.push_back(std::move(candidate));
-    failures_ = batch.empty() ? failures_ + 1 : 0;
+    failures_ = any ? 0 : failures_ + 1;
     if (!error.empty()) {
       last_error_ = error;
       LogWarn("cannot warm a candidate: {}", error);
     }
     changed_.notify_all();
-    if (batch.empty())
-      changed_.wait_for(guard, std::chrono::milliseconds(300), [&] { return stopping_; });
+    if (!any) changed_.wait_for(guard, std::chrono::milliseconds(300), [&] { return stopping_; });
   }
 }
 

@@ -10,8 +10,9 @@ namespace assay {
 /// fresh inputs, under the device's exclusive lock. After every few pairs the processes' own clocks
 /// are read and the interval of the ratio is looked at: precise enough, or on with the next ones.
 ///
-///     both stopped: judge sees the device quiet, writes new inputs, empties the cache
-///       -> go, thaw one ... done, stop it        (outside clock: go to done)
+///     both stopped: judge sees the device quiet, writes new inputs, empties the cache, holds it
+///       -> go, thaw one ... its calls are queued, the hold ends: the last words of the inputs
+///          ... done, stop it                      (outside clock: end of the hold to idle)
 ///       -> judge sees the device quiet, verifies one random output of the candidate
 ///       -> the same for the other one, on the same inputs
 ///
@@ -28,6 +29,7 @@ class TimingSession {
     double reference_us = 0;
     double call_s = 20;        ///< the least limit of a round
     bool interpreted = false;  ///< Triton's interpreter: few rounds, times mean nothing
+    bool hold = true;          ///< rounds start with their calls queued, where the device can
   };
   TimingSession(Device* device, CandidateSession* candidate, CandidateSession* reference,
                 SeedSource* seeds, const Plan& plan)
@@ -43,8 +45,10 @@ class TimingSession {
   Outcome Rounds(TimingRecord* record, Correctness* correctness, std::vector<std::string>* flags);
   Outcome Claims(TimingRecord* record, std::vector<std::string>* flags);
   Outcome Pair(bool candidate_first, RoundClock* candidate, RoundClock* reference);
-  Outcome RunCandidate(uint32_t first, RoundClock* clock);
-  Outcome RunReference(uint32_t first, bool hold_after, RoundClock* clock);
+  Outcome RunCandidate(uint32_t first, uint32_t hold, RoundClock* clock);
+  /// `after`: filled if the candidate's round follows, with what is ready for it.
+  Outcome RunReference(uint32_t first, uint32_t hold, Quietness* after, RoundClock* clock);
+  Result<Quietness> Flush(uint32_t first, uint32_t calls, uint64_t hold_ns);
   Outcome VerifyOne(uint32_t first, Quietness* quiet);
   [[nodiscard]] Outcome Integrity() const;
   Outcome Enter(CandidateSession* side);
@@ -64,11 +68,11 @@ class TimingSession {
   SeedSource* const seeds_;
   const Plan plan_;
   uint32_t candidate_calls_ = std::min(plan_.calls, kFirstCalls);  ///< per round
-  uint32_t reference_calls_ = candidate_calls_;  ///< each side fills its rounds
+  uint32_t reference_calls_ = candidate_calls_;                    ///< each side fills its rounds
   TimePoint start_;
   int pair_ = 0;       ///< pairs that were run
   int discarded_ = 0;  ///< ... and not counted, because something disturbed them
-  uint64_t hold_ns_ = device_->cuda() ? device_->limits().hold_ns : 0;
+  uint64_t hold_ns_ = device_->cuda() && plan_.hold ? device_->limits().hold_ns : 0;
   std::vector<bool> kept_;  ///< of each pair since the clocks were last read: whether it counts
   std::vector<bool> reference_kept_;  ///< the same of each round of the reference, empty ones too
   int verified_ = 0;

@@ -118,7 +118,7 @@ def kl_per_row(
 ) -> np.ndarray:
     """Sum over each row of the KL estimator, (rows,) float64: `reward - beta * kl_per_row(...)` is the KL
     penalty in the reward. With d = logp - logp_reference: kl d, abs |d|, mse d^2 / 2, low_var_kl
-    e^-d + d - 1 limited to [-10, 10]."""
+    e^-d + d - 1 limited to [-10, 10]. Void turns' tokens do not count; ValueError on lengths."""
     current, reference = floats("logp", logp, logp_reference)
     return _core.kl_per_row(
         offsets_of(logp, offsets), flat(mask, "mask", np.uint8), current, reference, kind

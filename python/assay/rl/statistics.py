@@ -29,12 +29,14 @@ def mean_pass_at_k(n: Array, c: Array, k: int) -> float:
 
 
 def best_at_k(values: Array, k: int) -> float:
-    """Expected best of k of the values drawn without replacement."""
+    """Expected best of k of the values ((samples,), any unit) drawn without replacement: sum_i x_(i)
+    C(n - i, k - 1) / C(n, k), x_(1) the best. ValueError unless 1 <= k <= n."""
     return _core.best_at_k(flat(values, "values", np.float64), k)
 
 
 def wilson(successes: int, trials: int, *, confidence: float = 0.95) -> Interval:
-    """Score interval of a proportion (Wilson 1927)."""
+    """Score interval of a proportion (Wilson 1927): (p + z^2/2n -+ z sqrt(p(1-p)/n + z^2/4n^2)) /
+    (1 + z^2/n). ValueError unless 0 <= successes <= trials."""
     return Interval(*_core.wilson(successes, trials, confidence))
 
 
@@ -51,7 +53,8 @@ def fast_p(
 def bca_mean(
     values: Array, *, resamples: int = 10000, seed: int = 0, confidence: float = 0.95
 ) -> Interval:
-    """Bias-corrected accelerated bootstrap of the mean (Efron 1987); values (tasks,)."""
+    """Bias-corrected accelerated bootstrap of the mean (Efron 1987); values (tasks,). ValueError without
+    values, on ones that are not finite, and on resamples < 1."""
     return Interval(*_core.bca_mean(flat(values, "values", np.float64), resamples, seed_of(seed), confidence))
 
 
@@ -67,7 +70,7 @@ def bca_geometric_mean(
 def bootstrap_median(
     values: Array, *, resamples: int = 10000, seed: int = 0, confidence: float = 0.95
 ) -> Interval:
-    """Median with a percentile bootstrap."""
+    """Median with a percentile bootstrap; arguments and errors as in bca_mean."""
     return Interval(
         *_core.bootstrap_median(flat(values, "values", np.float64), resamples, seed_of(seed), confidence)
     )
@@ -133,5 +136,6 @@ def hierarchical_difference(
 
 
 def holm(p_values: Array) -> np.ndarray:
-    """Holm's adjusted p-values, in the order given."""
+    """Holm's step-down adjusted p-values, in the order given: the running maximum of min(1, (m - i) p_(i)),
+    i from 0. ValueError on ones outside [0, 1]."""
     return _core.holm(flat(p_values, "p_values", np.float64))

@@ -30,6 +30,7 @@ class Candidate:
         self.device = device
         self.work_dir = work_dir
         self.next_round = 1
+        self.events: list = []
         self.files = 0
         self.path = ""
         self.source = ""
@@ -113,7 +114,7 @@ class Candidate:
     def op_rounds(self, request: dict, _fds: list[int]) -> dict:
         """Serves rounds until the worker ends them."""
         memory = self.memory if request["timed"] else None
-        rounds = Rounds(self.device, self.control, self.slots, self.next_round, self.reused, memory)
+        rounds = Rounds(self.device, self.control, self.slots, self.next_round, self.reused, memory, self.events)
         self.channel.send({"seq": request["seq"], "event": "rounds"})
         gc_was_on = gc.isenabled()
         gc.disable()  # a collection inside a timed round would be charged to the submission
@@ -174,8 +175,11 @@ def main(channel_fd: int, control_fd: int, device: str, work_dir: str, hello: di
     """The life of the process, after the fork and inside the sandbox."""
     channel = Channel(channel_fd)
     begin = time.perf_counter()
+    control = native.Control(control_fd)
     warm(device)
+    if device != "cpu":
+        control.share()
     channel.send({"event": "ready", "warm_ms": (time.perf_counter() - begin) * 1e3, **hello})
-    Candidate(channel, native.Control(control_fd), device, work_dir).serve()
+    Candidate(channel, control, device, work_dir).serve()
     sys.stdout.flush()
     sys.stderr.flush()

@@ -238,11 +238,20 @@ def _describe(bad, y, expected, shape, max_abs: float, max_rel: float) -> dict:
     if count == 0:  # every element is close, the whole is not: an error without a place
         return _report(False, max_abs, max_rel, 0, total, None, None, None, "systematic error in every element")
     first = int(torch.argmax(bad.to(torch.uint8)))
-    index = [int(i) for i in torch.unravel_index(torch.tensor(first), shape)] if len(shape) else []
+    index = _unravel(first, shape)
     got, want = float(y[first]), float(expected[first])
     return _report(
         False, max_abs, max_rel, count, total, index, got, want, _pattern(bad.reshape(shape), y, count, first)
     )
+
+
+def _unravel(flat: int, shape: torch.Size) -> list[int]:
+    """torch.unravel_index imports the symbolic compiler for it, three seconds."""
+    index = []
+    for size in reversed(shape):
+        flat, rest = divmod(flat, size)
+        index.append(rest)
+    return index[::-1]
 
 
 def _pattern(bad: torch.Tensor, y: torch.Tensor, count: int, first: int) -> str:

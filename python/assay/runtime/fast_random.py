@@ -1,9 +1,10 @@
-"""torch.rand and torch.randn at the speed of memory, for the inputs of a task on a GPU.
+"""torch.rand and torch.randn for the inputs of a task on a GPU, many draws at a time.
 
-A round of timing needs dozens of fresh inputs while nothing else may use the device, and torch's
-generator takes three times as long as writing its numbers does. Here a Philox-4x32-10 counter
-(Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011, section 3.3) keyed by the hidden
-seed gives four numbers a step; normals come from pairs by Box and Muller's transform.
+A round of timing needs up to a hundred fresh inputs while nothing else may use the device. Called
+once for each, get_inputs() costs 0.1 ms of Python a time; most tasks only ever return what torch.rand
+and torch.randn made, and then one launch writes a tensor of all inputs. Both ways give the same numbers:
+a Philox-4x32-10 counter (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011,
+section 3.3) keyed by the hidden seed, four numbers a step; normals by Box and Muller's transform.
 """
 
 import torch
@@ -13,7 +14,6 @@ from torch.overrides import TorchFunctionMode
 from triton.language.extra import libdevice
 
 BLOCK = 1024  # counters of a program; four numbers each
-SMALL = 1 << 16  # elements below which torch's own launch is as quick
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 KEY_BITS = 62  # with the bit above them set, every key has one integer type in the kernel's signature
 
@@ -31,9 +31,11 @@ def _normals(a, b):
     return radius * libdevice.fast_cosf(angle), radius * libdevice.fast_sinf(angle)
 
 
-@triton.jit(do_not_specialize=["key", "stream", "n"])
-def _draw(out_ptr, key, stream, n, NORMAL: tl.constexpr, BELOW_ONE: tl.constexpr, BLOCK: tl.constexpr):
+@triton.jit(do_not_specialize=["stream", "stride"])
+def _draw(out_ptr, keys_ptr, stride, stream, n, NORMAL: tl.constexpr, BELOW_ONE: tl.constexpr, BLOCK: tl.constexpr):
     program = tl.program_id(0).to(tl.int64)
+    out_ptr += tl.program_id(1).to(tl.int64) * stride
+    key = tl.load(keys_ptr + tl.program_id(1))
     lane = tl.arange(0, BLOCK)
     counter = program * BLOCK + lane
     low = counter.to(tl.uint32)
@@ -52,18 +54,27 @@ def _draw(out_ptr, key, stream, n, NORMAL: tl.constexpr, BELOW_ONE: tl.constexpr
     tl.store(out_ptr + at + 3 * BLOCK, d, mask=at + 3 * BLOCK < n)
 
 
-def fill(out: torch.Tensor, seed: int, stream: int, normal: bool) -> None:
-    """Standard normals, or uniform numbers of [0, 1), into a contiguous tensor of one of DTYPES.
-    ``stream`` tells apart what is drawn under one seed."""
-    below_one = 1.0 - torch.finfo(out.dtype).eps / 2  # a narrow type would round to one
-    key = (seed & ((1 << KEY_BITS) - 1)) | (1 << KEY_BITS)
-    n = out.numel()
-    _draw[(triton.cdiv(n, 4 * BLOCK),)](out, key, stream, n, NORMAL=normal, BELOW_ONE=below_one, BLOCK=BLOCK)
+def keys(seeds: list[int]) -> torch.Tensor:
+    """The kernel's keys of some seeds, on the device."""
+    values = [(seed & ((1 << KEY_BITS) - 1)) | (1 << KEY_BITS) for seed in seeds]
+    return torch.tensor(values, dtype=torch.int64).cuda()
+
+
+def fill(first: torch.Tensor, stride: int, keys: torch.Tensor, stream: int, normal: bool) -> None:
+    """Standard normals, or uniform numbers of [0, 1), for one key each into tensors like ``first``
+    (contiguous, of one of DTYPES) that stand ``stride`` elements apart. ``stream`` tells apart what is
+    drawn under one key."""
+    below_one = 1.0 - torch.finfo(first.dtype).eps / 2  # a narrow type would round to one
+    n = first.numel()
+    grid = (triton.cdiv(n, 4 * BLOCK), keys.numel())
+    _draw[grid](first, keys, stride, stream, n, NORMAL=normal, BELOW_ONE=below_one, BLOCK=BLOCK)
 
 
 class FastRandom(TorchFunctionMode):
-    """While it is entered, large torch.rand, randn, rand_like and randn_like come from ``fill``.
-    All else, and every call with a generator or an unusual option, stays torch's."""
+    """While it is entered, torch.rand, randn, rand_like and randn_like come from ``fill``. All else, and
+    every call with a generator or an unusual option, stays torch's.
+
+    Attributes: made, what was drawn, as (tensor, whether normal); others, calls of torch beside those."""
 
     NORMAL = {torch.rand: False, torch.rand_like: False, torch.randn: True, torch.randn_like: True}
     OPTIONS = {"size", "dtype", "device", "requires_grad"}
@@ -72,17 +83,21 @@ class FastRandom(TorchFunctionMode):
         super().__init__()
         self.device = torch.device(device)
         self.seed = seed
-        self.streams = 0
+        self.keys: torch.Tensor | None = None
+        self.made: list[tuple[torch.Tensor, bool]] = []
+        self.others = 0
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
-        if func in self.NORMAL and kwargs.keys() <= self.OPTIONS:
-            out = self._empty(func, args, dict(kwargs))
-            if out is not None:
-                fill(out, self.seed, self.streams, self.NORMAL[func])
-                self.streams += 1
-                return out.requires_grad_() if kwargs.get("requires_grad") else out
-        return func(*args, **kwargs)
+        out = self._empty(func, args, dict(kwargs)) if func in self.NORMAL and kwargs.keys() <= self.OPTIONS else None
+        if out is None:
+            self.others += 1
+            return func(*args, **kwargs)
+        if self.keys is None:
+            self.keys = keys([self.seed])
+        fill(out, 0, self.keys, len(self.made), self.NORMAL[func])
+        self.made.append((out, self.NORMAL[func]))
+        return out.requires_grad_() if kwargs.get("requires_grad") else out
 
     def _empty(self, func, args: tuple, kwargs: dict) -> torch.Tensor | None:
         """What is to be filled; None where torch shall draw."""
@@ -101,13 +116,23 @@ class FastRandom(TorchFunctionMode):
         device = torch.device(device)
         if device.type != "cuda" or device.index not in (None, 0) or dtype not in DTYPES:
             return None
-        if not all(type(n) is int and n >= 0 for n in size) or torch.Size(size).numel() < SMALL:
+        if not all(type(n) is int and n > 0 for n in size):
             return None
         return torch.empty(size, dtype=dtype, device=device)
+
+    def recipe(self, tensors: list[torch.Tensor]) -> list[bool] | None:
+        """Whether each of ``tensors``, which are all that was asked of torch, is normal; None where
+        they are anything else than plain draws."""
+        if self.others or len(self.made) != len(tensors):
+            return None
+        if any(tensor is not made for tensor, (made, _) in zip(tensors, self.made)):
+            return None
+        return [normal for _, normal in self.made]
 
 
 def warm() -> None:
     """Compiles the kernels for the usual types, so that no first draw has to."""
+    key = keys([1])
     for dtype in DTYPES:
         for normal in (False, True):
-            fill(torch.empty(8192, dtype=dtype, device="cuda"), 1, 0, normal)
+            fill(torch.empty(8192, dtype=dtype, device="cuda"), 0, key, 0, normal)

@@ -11,6 +11,7 @@ import copy
 import gc
 import math
 import os
+import re
 import sys
 import time
 
@@ -19,7 +20,9 @@ import torch
 from . import backward, calibrate, compare, families, health, indices, modules, native, trace_precision, trace_work, tree
 from .arena import Arena
 from .channel import Channel, Closed
+from .late_words import LateWords
 from .rounds import copied
+from .watch import Watch
 
 try:
     from . import fast_random
@@ -29,14 +32,10 @@ except ImportError:  # no Triton here: torch draws, more slowly
 EXACT_BUDGET_S = 0.25  # a float64 reference slower than this runs in one trial only
 MAX_TASKS = 64  # modules kept loaded
 INITIAL_FLAGS = modules.Flags()  # as torch has them, before any task was imported
-SHORT_LOOK_NS = 100_000
-SHORT_DELAY_US = 120.0  # idle: at most 93; with another context at work: at least 155 (an H200)
-SHORT_GAP_US = 20.0
 SLOWEST_FAMILY_US = 200e3  # a slower reference is asked its own inputs only
 ROW_S = 8e-3  # of calls that are timed in a row to learn how long the reference takes
 RESULTS_ALIGNMENT = 2 << 20  # of the region that torch's allocator takes results from
 PLACE_ALIGNMENT = 16  # bytes; torch aligns to 512, a view may begin anywhere in its tensor
-NOT_HELD = {"held_gap_us": 0.0, "held_until_ns": 0}
 POISON = 0xFF  # every byte of the outputs before a round: NaN in each float type, -1 in integers
 
 
@@ -69,9 +68,9 @@ class Task:
         self.eager_errors: dict[str, list[compare.EagerError]] = {}  # by family of inputs
         self.kinds: list[str] = []  # of the inputs, see families
         self.families = [families.NATIVE]
-        self.examine()
+        self.examine(source)
 
-    def examine(self) -> None:
+    def examine(self, source: str) -> None:
         """Runs the reference on a throw-away seed and notes what it takes and gives."""
         self.build(seed=1)
         if self.backward:
@@ -104,6 +103,7 @@ class Task:
         self.state_like = [torch.empty_like(t, device="meta") for t in state]
         self.state_names = self.state()[0]
         self.gradient_names = self.model.names if self.backward else None  # of parameters
+        self.recipe = None if self.backward else self.plain_draws(source)
         self.eager_errors = {name: [compare.EagerError() for _ in outputs] for name in (families.NATIVE, *families.OTHERS)}
         self.families += [name for name in families.OTHERS if self.admits(name, outputs)]
         self.model64, self.exact_runs = None, 0
@@ -206,6 +206,22 @@ class Task:
             return contextlib.nullcontext()
         return fast_random.FastRandom(self.device, seed)
 
+    def plain_draws(self, source: str) -> list[bool] | None:
+        """For each input tensor whether it is normal or uniform, where get_inputs() always returns
+        just what torch.rand and torch.randn give; else None."""
+        if self.device == "cpu" or fast_random is None or OTHER_RANDOM.search(source):
+            return None
+        recipes = []
+        for seed in (3, 4):
+            modules.seed_everything(seed)
+            with torch.no_grad(), torch.device(self.device), self._random(seed) as drawn:
+                try:
+                    spec, tensors = tree.flatten(list(self.module.get_inputs()))
+                except Exception:  # draw() falls back on the CPU
+                    return None
+            recipes.append(drawn.recipe(tensors) if spec == self.input_tree else None)
+        return recipes[0] if recipes[0] == recipes[1] else None
+
     def run(self, model, inputs: list, torch_seed: int = 0):
         """The reference's output, device work finished."""
         with torch.no_grad():
@@ -269,6 +285,7 @@ class Lane:
         self.arenas: list[Arena] = []
         try:
             self.inputs = self._arena(end + slots * task.input_bytes, sealed=True)
+            self.late = LateWords(self.inputs.memory, task.input_places, self.inputs_at, task.input_bytes)
             self.results_at = -(-slots * task.output_bytes // RESULTS_ALIGNMENT) * RESULTS_ALIGNMENT
             self.results_bytes = results_bytes(device, slots * task.output_bytes)
             self.outputs = self._arena(self.results_at + self.results_bytes, sealed=False)
@@ -319,15 +336,24 @@ class Lane:
 
     def fill(self, first: int, seeds: list[int], family: str = families.NATIVE) -> None:
         self.task.flags.apply()
-        for slot, seed in enumerate(seeds, first):
-            self.seeds[slot] = seed, family
-            drawn_tree, drawn = tree.flatten(self.task.draw(seed, family))
-            targets = self.targets(slot)
-            if drawn_tree != self.task.input_tree or any(d.shape != t.shape for d, t in zip(drawn, targets)):
-                raise ValueError("get_inputs() returns other shapes from another seed; Assay needs fixed shapes")
-            for target, tensor in zip(targets, drawn):
-                tree.store(target, tensor)
+        self.seeds.update((slot, (seed, family)) for slot, seed in enumerate(seeds, first))
+        if self.task.recipe is not None and family == families.NATIVE:
+            keys = fast_random.keys(seeds)
+            for stream, (tensor, normal) in enumerate(zip(self.targets(first), self.task.recipe)):
+                stride = self.task.input_bytes // tensor.element_size()
+                fast_random.fill(tensor, stride, keys, stream, normal)
+        else:
+            for slot, seed in enumerate(seeds, first):
+                self._draw(slot, seed, family)
         self.poison(first, len(seeds))
+
+    def _draw(self, slot: int, seed: int, family: str) -> None:
+        drawn_tree, drawn = tree.flatten(self.task.draw(seed, family))
+        targets = self.targets(slot)
+        if drawn_tree != self.task.input_tree or any(d.shape != t.shape for d, t in zip(drawn, targets)):
+            raise ValueError("get_inputs() returns other shapes from another seed; Assay needs fixed shapes")
+        for target, tensor in zip(targets, drawn):
+            tree.store(target, tensor)
 
     def poison(self, first: int, count: int) -> None:
         size = self.task.output_bytes
@@ -387,6 +413,7 @@ class Lane:
 
     def close(self) -> None:
         self.views.clear()
+        self.late = None
         for arena in self.arenas:
             arena.close()
         self.arenas = []
@@ -395,27 +422,22 @@ class Lane:
 class Judge:
     """Serves the worker's operations."""
 
-    def __init__(self, channel: Channel, device: str, folder: str):
+    def __init__(self, channel: Channel, control: native.Control, device: str, folder: str):
         self.channel = channel
         self.device = device
         self.folder = folder
         self.tasks: collections.OrderedDict[tuple, Task] = collections.OrderedDict()
         self.examined: dict[int, Task] = {}
         self.lanes: dict[int, Lane] = {}
-        self.flush_buffer: torch.Tensor | None = None
-        self.holding = False
-        self.held = NOT_HELD
-        self.l2_bytes = 0
         if device != "cpu":
             native.call("assay_gpu_open", 0)
             torch.cuda.init()
-            self.l2_bytes = torch.cuda.get_device_properties(0).L2_cache_size
-            self.flush_buffer = torch.empty(2 * self.l2_bytes // 4, dtype=torch.int32, device="cuda")
+        self.watch = Watch(device, control)
+        if device != "cpu":
             self._warm()
 
     def _warm(self) -> None:
         """Loads the kernels that nearly every task needs; each costs milliseconds the first time."""
-        native.gpu_watch_quiet(10_000)
         for dtype in (torch.float32, torch.float16, torch.bfloat16, torch.float64):
             x = torch.randn(256, 256, dtype=dtype, device="cuda")
             y = torch.rand(256, 256, dtype=dtype, device="cuda")
@@ -426,7 +448,6 @@ class Judge:
             compare.fused_compare.warm()
         if fast_random is not None:
             fast_random.warm()
-        self._flush()
 
     def serve(self) -> None:
         while True:
@@ -448,8 +469,7 @@ class Judge:
                 self._trim()
             reply["ms"] = (time.perf_counter() - begin) * 1e3
             self.channel.send(reply, sent)
-            if self.holding:
-                self._await_hold()
+            self.watch.await_round()
 
     def op_examine(self, request: dict) -> dict:
         """Loads a task for one submission ("lane") and says what it needs."""
@@ -510,17 +530,24 @@ class Judge:
 
     def op_fill(self, request: dict) -> dict:
         """Inputs of a round: after the GPU was seen quiet, written, and out of the cache again."""
-        quiet = self._quiet(request["quiet_ns"])
-        lane = self.lanes[request["lane"]]
-        lane.fill(request["first"], request["seeds"], request.get("family", families.NATIVE))
-        return {**quiet, **self._flush_and_look(request["quiet_ns"]), **self._hold(request["hold_ns"])}
+        quiet = self.watch.quiet(request["quiet_ns"])
+        family = request.get("family", families.NATIVE)
+        self.lanes[request["lane"]].fill(request["first"], request["seeds"], family)
+        return {**quiet, **self._ready(request, len(request["seeds"]))}
 
     def op_flush(self, request: dict) -> dict:
-        quiet = self._quiet(request["quiet_ns"])
-        return {**quiet, **self._flush_and_look(request["quiet_ns"]), **self._hold(request["hold_ns"])}
+        """Ready for another round on the same inputs (``calls`` of them, or on none)."""
+        quiet = self.watch.quiet(request["quiet_ns"])
+        return {**quiet, **self._ready(request, request["calls"])}
+
+    def _ready(self, request: dict, calls: int) -> dict:
+        hold = request["hold_ns"]
+        late = self.lanes[request["lane"]].late.swap(request["first"], calls) if calls and hold else ()
+        look = self.watch.flush_and_look(request["quiet_ns"])
+        return {**look, **self.watch.hold(hold, late)}
 
     def op_verify(self, request: dict) -> dict:
-        quiet = self._quiet(request["quiet_ns"])
+        quiet = self.watch.quiet(request["quiet_ns"])
         lane = self.lanes[request["lane"]]
         try:
             result = lane.verify(request["slot"], request["places"], request["exact"])
@@ -537,65 +564,6 @@ class Judge:
         del lane
         self._trim()
         return {}
-
-    def _quiet(self, nanoseconds: int) -> dict:
-        """Short looks first: on an idle GPU they start within 0.1 ms. The first one after another
-        context's work pays for the change of context (0.17 ms), so a late start is looked at again
-        at once: while another context works, that one is later still (0.27 ms and more). Only a
-        second late start needs the long, certain watch.
-
-        ``idle_ns`` is when the first look began to run, on the clock that the worker reads too: all
-        earlier work of others was over then, or had been suspended for it."""
-        held, self.held = self.held, NOT_HELD
-        if self.device == "cpu" or nanoseconds == 0:
-            return {"gap_us": 0.0, "delay_us": 0.0, "idle_ns": 0, **held}
-        look = self._watch(SHORT_LOOK_NS)
-        if not _late(look):
-            return {**look, **held}
-        again = self._watch(SHORT_LOOK_NS)
-        if not _late(again):
-            return {**again, "idle_ns": look["idle_ns"], **held}
-        watch = self._watch(nanoseconds)
-        # Work that a later look still sees was running all the time until that look's end.
-        return {**watch, "idle_ns": time.monotonic_ns() if _late(watch) else look["idle_ns"], **held}
-
-    @staticmethod
-    def _watch(nanoseconds: int) -> dict:
-        begin = time.perf_counter()
-        gap, span = native.gpu_watch_quiet(nanoseconds)
-        idle = time.monotonic_ns() - int(span * 1e3)
-        return {"gap_us": gap, "delay_us": (time.perf_counter() - begin) * 1e6 - span, "idle_ns": idle}
-
-    def _flush_and_look(self, nanoseconds: int) -> dict:
-        """Empties the cache, then looks once more: work that was queued to wait for the new inputs
-        (a stream that waits for a word in memory runs nothing until then) has begun by now."""
-        self._flush()
-        if self.device == "cpu" or nanoseconds == 0:
-            return {"after_us": 0.0}
-        look = self._watch(SHORT_LOOK_NS)
-        return {"after_us": max(look["delay_us"], look["gap_us"])}
-
-    def _hold(self, nanoseconds: int) -> dict:
-        """Occupies the GPU while the round's process wakes up and hands its first calls to the driver:
-        a round then measures the device at work and not the host that gets going. The round begins
-        when the hold ends, which the next operation's reply tells (``held_until_ns``)."""
-        if self.device != "cpu" and nanoseconds > 0:
-            native.call("assay_gpu_hold", nanoseconds)
-            self.holding = True
-        return {}
-
-    def _await_hold(self) -> None:
-        self.held = {"held_gap_us": native.gpu_await_hold(), "held_until_ns": time.monotonic_ns()}
-        self.holding = False
-
-    def _flush(self) -> None:
-        """Write, then read: a write alone leaves dirty lines whose write-back the next kernel pays."""
-        if self.flush_buffer is None:
-            return
-        native.call("assay_gpu_reset_persisting_l2")
-        self.flush_buffer.fill_(0)
-        self.flush_buffer.sum()
-        torch.cuda.synchronize()
 
     def _trim(self) -> None:
         """Gives memory that torch keeps for later back to the candidates, where it is much."""
@@ -621,10 +589,6 @@ def _agreement(results: list[dict]) -> dict:
     return {"bits": worst["bits"], "reference_bits": worst["reference_bits"]}
 
 
-def _late(look: dict) -> bool:
-    return look["delay_us"] > SHORT_DELAY_US or look["gap_us"] > SHORT_GAP_US
-
-
 def _moved(value, device: str):
     if isinstance(value, torch.Tensor):
         return value.detach().to(device)
@@ -648,6 +612,8 @@ def _doubled(value):
     return value
 
 
+# Sources of chance beside torch's, which could decide what get_inputs() asks torch for.
+OTHER_RANDOM = re.compile(r"(?<!torch\.)\brandom\b|\bnumpy\b|\btime\b|\bsecrets\b|\buuid\b")
 BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
@@ -658,8 +624,8 @@ def _same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
     return bool(((a == b) | ((a != a) & (b != b))).all())
 
 
-def main(channel_fd: int, device: str, folder: str) -> None:
+def main(channel_fd: int, control_fd: int, device: str, folder: str) -> None:
     channel = Channel(channel_fd)
-    judge = Judge(channel, device, folder)
-    channel.send({"event": "ready", "l2_bytes": judge.l2_bytes, "remove": folder})
+    judge = Judge(channel, native.Control(control_fd), device, folder)
+    channel.send({"event": "ready", "l2_bytes": judge.watch.l2_bytes, "remove": folder})
     judge.serve()
