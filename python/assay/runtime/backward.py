@@ -47,7 +47,10 @@ class WithGradients(torch.nn.Module):
             leaves = [t for t in tensors if t.requires_grad] + [own[name] for name in self.names]
             outputs = tree.flatten(self.model(*tree.unflatten(spec, tensors, tensors[0].device if tensors else "cpu")))[1]
             pairs = zip([t for t in outputs if differentiable(t)], gradients)
-            roots, seeds = zip(*[(t, g) for t, g in pairs if t.requires_grad])
+            pairs = [(t, g) for t, g in pairs if t.requires_grad]
+            if not pairs:
+                raise RuntimeError("no output has a gradient: forward() detaches its result or disables gradients")
+            roots, seeds = zip(*pairs)
             found = torch.autograd.grad(roots, leaves, seeds, allow_unused=True)
         found = [torch.zeros_like(leaf) if g is None else g for leaf, g in zip(leaves, found)]
         return tuple(t.detach() for t in (*outputs, *found))

@@ -2,7 +2,8 @@
 
 ``screen`` tries, in every input family that the task admits, programs that compute nothing:
 
-    zeros, ones, constant    the best constant is the mean of each output (of integers, the most frequent)
+    zeros, ones, constant    the best constant is the mean of each output for other inputs (of integers, the
+                             most frequent)
     input[i]                 an input that has the output's shape
     previous                 the output for other inputs: passes where the output hardly depends on them
 
@@ -74,17 +75,18 @@ def screen(task, limit_s: float = 60.0) -> dict:
 def _programs(task, family: str):
     """(name, outputs, (eager, exact)) of each trivial program, one at a time: outputs may be gigabytes."""
     task.build(seed=21)
+    previous = tree.flatten(task.run(task.model, task.draw(23, family), 11))[1]
     inputs = task.draw(22, family)
     eager, exact = task.expected(inputs, True)
-    for name, make in (("zeros", torch.zeros_like), ("ones", torch.ones_like), ("constant", _constant)):
+    yield "previous", previous, (eager, exact)
+    yield "constant", [_constant(t) for t in previous], (eager, exact)
+    del previous
+    for name, make in (("zeros", torch.zeros_like), ("ones", torch.ones_like)):
         yield name, [make(t) for t in eager], (eager, exact)
     for i, tensor in enumerate(tree.flatten(inputs)[1]):
         if all(tensor.shape == t.shape and tensor.dtype == t.dtype for t in eager):
             yield f"input[{i}]", [tensor] * len(eager), (eager, exact)
     del inputs
-    other = task.draw(23, family)
-    yield "previous", tree.flatten(task.run(task.model, other, 11))[1], (eager, exact)
-    del other
     if task.state_bytes:
         inputs = task.draw(22, family)
         task.build(seed=31)
@@ -134,11 +136,16 @@ def _unused_inputs(task, family: str) -> list[int]:
 
 def _void(findings: list[dict], asked: list[str], rule: str) -> str:
     """Why the task is void: a trivial program that passes whatever family is asked; "" if none does."""
-    for program in dict.fromkeys(f["program"] for f in findings):  # in the order they were tried
+    for program in sorted({f["program"] for f in findings}, key=_simplicity):
         passed = {f["family"] for f in findings if f["program"] == program and rule in f["rules"]}
         if program.split("[")[0] in VOIDS and passed.issuperset(asked):
             return program
     return ""
+
+
+def _simplicity(program: str) -> tuple[int, str]:
+    kind = program.split("[")[0]
+    return (VOIDS.index(kind) if kind in VOIDS else len(VOIDS), program)
 
 
 def screen_line(line: dict, device: str, size: str, folder: str, limit_s: float) -> dict:
