@@ -19,7 +19,7 @@ namespace assay {
 ///     clock stops, freeze
 ///
 /// The judge has such a page too: `gate` = n ends its hold number n, and then the device itself
-/// writes `ended` = n.
+/// writes `ended` = n. When the round after that is done, `look` = n asks for a look at the device.
 struct ControlPage {
   static constexpr uint32_t kStop = 0xFFFFFFFFu;  ///< a `go` that ends the loop of rounds
   static constexpr size_t kMaxPlaces = 1024;      ///< calls of a round times outputs of a call
@@ -38,6 +38,8 @@ struct ControlPage {
       gate;  ///< worker: the round (judge: the hold) that may go on; devices read it
   std::atomic<uint32_t> ended;  ///< judge's device: the last hold that ended
   char pad3[56];
+  std::atomic<uint32_t> look;  ///< worker, to the judge: the hold whose round is done
+  char pad4[60];
   /// candidate: offset in the outputs' memory of each output of each call, or kInSlot
   std::atomic<uint64_t> places[kMaxPlaces];
 };

@@ -192,6 +192,30 @@ int assay_gpu_await_hold(assay::CudaDriver::Quiet* quiet) {
   return 0;
 }
 
+/// Waits until `look` in the control page says `number`, without giving up the core, and watches
+/// the device at once: 1 done, with what was seen and the times (CLOCK_MONOTONIC, nanoseconds) of
+/// launch and end; 0 after `patience` nanoseconds.
+int assay_gpu_look_when(void* memory, uint32_t number, uint64_t patience, uint64_t nanoseconds,
+                        assay::CudaDriver::Quiet* quiet, uint64_t* times) {
+  if (!driver) return NoDriver();
+  const auto* page = static_cast<const assay::ControlPage*>(memory);
+  const auto deadline = assay::Clock::now() + std::chrono::nanoseconds(patience);
+  while (page->look.load(std::memory_order_acquire) != number) {
+    if (assay::Clock::now() >= deadline) return 0;
+    __builtin_ia32_pause();
+  }
+  const auto now = [] {
+    return static_cast<uint64_t>(
+        std::chrono::nanoseconds(assay::Clock::now().time_since_epoch()).count());
+  };
+  times[0] = now();
+  auto watched = driver->WatchQuiet(nanoseconds);
+  if (!watched.ok()) return Fail(watched.error());
+  times[1] = now();
+  *quiet = *watched;
+  return 1;
+}
+
 int assay_gpu_reset_persisting_l2() {
   if (!driver) return NoDriver();
   auto status = driver->ResetPersistingL2();

@@ -11,6 +11,9 @@ namespace assay {
 namespace {
 
 /// An interruption is noticed at least this often while waiting.
+// Waking up costs this thread more than all else that a bracket of a round on a GPU contains.
+constexpr Duration kSpin = std::chrono::milliseconds(20);
+
 constexpr Seconds kInterruptCheck{0.05};
 
 /// What the runtime calls failures, and what they are. The candidate could lie here, but only about
@@ -183,7 +186,9 @@ Outcome CandidateSession::Round(Stage stage, uint32_t first, uint32_t calls, boo
                                                         paused_before);
   };
   const auto await = [&] {
-    return process_->AwaitRound(start, freeze, std::min(deadline(), DeadlineIn(kInterruptCheck)));
+    return process_->AwaitRound(start, freeze, std::min(deadline(), DeadlineIn(kInterruptCheck)),
+                                hold != 0 ? kSpin : Duration(0),
+                                [&] { device_->judge().AskForLook(hold); });
   };
   Result<double> elapsed = await();
   while (!elapsed.ok() && elapsed.error().code == ErrorCode::kTimeout &&

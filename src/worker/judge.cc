@@ -149,6 +149,11 @@ Status Judge::Release(uint32_t hold) {
   return Err(ErrorCode::kTimeout, "the judge's hold of the device did not end");
 }
 
+void Judge::AskForLook(uint32_t hold) {
+  const std::lock_guard guard(mutex_);
+  if (process_ && hold != 0) process_->AskForLook(hold);
+}
+
 Result<Comparison> Judge::Verify(int lane, uint32_t slot, std::span<const int64_t> places,
                                  bool exact, uint64_t quiet_ns, Quietness* quiet) {
   ASSAY_ASSIGN_OR_RETURN(const Message reply,

@@ -50,9 +50,9 @@ struct Comparison {
 struct Quietness {
   double gap_us = 0;
   double delay_us = 0;
-  double after_us = 0;     ///< lateness of a second look, after new inputs were written
-  uint32_t hold = 0;       ///< number of the hold that began with the reply; 0: none
-  TimePoint idle;          ///< when earlier work of others was over; the epoch where nobody looked
+  double after_us = 0;  ///< lateness of a second look, after new inputs were written
+  uint32_t hold = 0;    ///< number of the hold that began with the reply; 0: none
+  TimePoint idle;       ///< when earlier work of others was over; the epoch where nobody looked
 };
 
 /// The worker's side of the judge process. Thread-safe: operations are served one at a time. An
@@ -77,6 +77,8 @@ class Judge {
                           uint64_t hold_ns);
   /// Ends hold number `hold` and waits until it has ended.
   Status Release(uint32_t hold);
+  /// Lets the judge look at the device at once: the round that began with `hold` is done.
+  void AskForLook(uint32_t hold);
   /// `places`: where the call's outputs stand in the outputs' memory, -1 for in their slot; empty:
   /// all in their slots.
   Result<Comparison> Verify(int lane, uint32_t slot, std::span<const int64_t> places, bool exact,

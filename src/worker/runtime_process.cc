@@ -128,8 +128,12 @@ bool RuntimeProcess::ReleaseHold(uint32_t hold, TimePoint deadline) {
   return true;
 }
 
-Result<double> RuntimeProcess::AwaitRound(TimePoint start, bool freeze, TimePoint deadline) {
+Result<double> RuntimeProcess::AwaitRound(TimePoint start, bool freeze, TimePoint deadline,
+                                          Duration spin, const std::function<void()>& done) {
   ControlPage& page = *control_.page();
+  const TimePoint spin_until = std::min(deadline, start + spin);
+  while (page.done.load(std::memory_order_acquire) != round_ && Clock::now() < spin_until)
+    __builtin_ia32_pause();
   for (;;) {
     const TimePoint slice = std::min(deadline, DeadlineIn(kDeathCheck));
     if (WaitWord(page.done, round_, slice)) break;
@@ -137,6 +141,7 @@ Result<double> RuntimeProcess::AwaitRound(TimePoint start, bool freeze, TimePoin
     if (Clock::now() >= deadline) return Err(ErrorCode::kTimeout, "the round did not end in time");
   }
   const double elapsed = Microseconds(Clock::now() - start).count();
+  done();
   if (freeze) {
     ASSAY_ASSIGN_OR_RETURN([[maybe_unused]] const int children, Freeze(DeadlineIn(Seconds(5))));
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -56,9 +57,11 @@ class RuntimeProcess {
   void AwaitQueued(TimePoint deadline);
   /// Reads the clock and lets the device begin the round. Returns the clock.
   TimePoint OpenGate();
-  /// Waits for done and stops the process again if `freeze`; microseconds since `start`. After
-  /// kTimeout it may be called again.
-  Result<double> AwaitRound(TimePoint start, bool freeze, TimePoint deadline);
+  /// Waits for done, calls `done`, and stops the process again if `freeze`; microseconds from
+  /// `start` to done. Until `spin` after the start it keeps its core. After kTimeout it may be
+  /// called again.
+  Result<double> AwaitRound(TimePoint start, bool freeze, TimePoint deadline, Duration spin,
+                            const std::function<void()>& done);
   /// Ends the series; the process goes back to its channel (continue it first).
   /// What the process wrote into ControlPage::places: -1 for kInSlot and what no memory can have.
   [[nodiscard]] int64_t Place(size_t index) const {
@@ -68,6 +71,8 @@ class RuntimeProcess {
 
   /// The judge's process: ends its hold number `hold`; false when that does not end in time.
   bool ReleaseHold(uint32_t hold, TimePoint deadline);
+  /// The judge's process: the round that began with `hold` is done.
+  void AskForLook(uint32_t hold) { control_.page()->look.store(hold); }
 
   void EndRounds();
   [[nodiscard]] bool RoundFailed() const { return control_.page()->failed.load() != 0; }

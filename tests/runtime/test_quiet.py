@@ -12,7 +12,7 @@ class Device:
     """Looks that start after the given delays."""
 
     def __init__(self, delays):
-        self.delays, self.held = list(delays), []
+        self.delays, self.held, self.asked = list(delays), [], None
         self.looks = []
 
     def watch(self, nanoseconds):
@@ -26,7 +26,8 @@ def play(monkeypatch):
     def start(delays, on_gpu=True):
         device = Device(delays)
         seen = watch.Watch("cpu", None)
-        seen.on_gpu, seen.control = on_gpu, types.SimpleNamespace(on_device=4096)
+        control = types.SimpleNamespace(on_device=4096, look_when=lambda *_: device.asked)
+        seen.on_gpu, seen.control = on_gpu, control
         seen._look = device.watch
         monkeypatch.setattr(native, "gpu_hold", lambda *a: device.held.append(a))
         monkeypatch.setattr(native, "gpu_await_hold", lambda: 0.0)
@@ -68,14 +69,25 @@ def test_holds_are_numbered_and_what_they_store_lives_until_they_end(play):
     assert seen.hold(1_000_000, ("where", "what")) == {"hold": 1}
     assert device.held == [(4096, 1, 1_000_000, "where", "what")]
     assert seen.stores == ("where", "what"), "they live as long as the device may read them"
-    seen.await_hold()
+    seen.await_round()
     assert seen.stores is None
     assert seen.hold(1_000_000) == {"hold": 2}
+
+
+def test_the_look_at_the_end_of_a_round_is_the_first_one(play):
+    device, seen = play([60.0])
+    device.asked = (0.0, 100.0, 5_000_000, 5_000_000 + 150_000)  # 50 us late
+    seen.hold(1_000_000)
+    seen.await_round()
+    quiet = seen.quiet(LONG_NS)
+    assert device.looks == [] and quiet["delay_us"] == pytest.approx(50.0)
+    assert quiet["idle_ns"] == 5_000_000 + 150_000 - 100_000
+    assert seen.quiet(LONG_NS)["delay_us"] == 60.0, "it counts once"
 
 
 @pytest.mark.parametrize("on_gpu", [False, True])
 def test_nothing_is_held_where_nothing_is_asked(play, on_gpu):
     device, seen = play([], on_gpu=on_gpu)
     assert seen.hold(0 if on_gpu else 1_000_000) == {"hold": 0}
-    seen.await_hold()
+    seen.await_round()
     assert device.held == []

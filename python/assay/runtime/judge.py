@@ -398,7 +398,7 @@ class Judge:
                 self._trim()
             reply["ms"] = (time.perf_counter() - begin) * 1e3
             self.channel.send(reply, sent)
-            self.watch.await_hold()
+            self.watch.await_round()
 
     def op_examine(self, request: dict) -> dict:
         """Loads a task for one submission ("lane") and says what it needs."""

@@ -58,6 +58,17 @@ def load(path: str) -> None:
         ),
         "assay_gpu_segment_release": (None, [ctypes.POINTER(Segment)]),
         "assay_gpu_watch_quiet": (ctypes.c_int, [ctypes.c_uint64, ctypes.POINTER(Quiet)]),
+        "assay_gpu_look_when": (
+            ctypes.c_int,
+            [
+                pointer,
+                ctypes.c_uint32,
+                ctypes.c_uint64,
+                ctypes.c_uint64,
+                ctypes.POINTER(Quiet),
+                ctypes.POINTER(ctypes.c_uint64 * 2),
+            ],
+        ),
         "assay_gpu_reset_persisting_l2": (ctypes.c_int, []),
         "assay_gpu_hold": (
             ctypes.c_int,
@@ -107,6 +118,18 @@ class Control:
         """What is queued on the CUDA stream from now on waits until the worker lets round ``number`` go."""
         if self.on_device:
             call("assay_gpu_wait_gate", self.on_device, number, stream)
+
+    def look_when(self, number: int, patience: int, nanoseconds: int) -> tuple[float, float, int, int] | None:
+        """Waits, ``patience`` nanoseconds at most, until the worker asks for the look after hold
+        ``number``, and watches the GPU at once: (largest gap, span) in microseconds and (launch, end) in
+        nanoseconds of the monotonic clock. None when nobody asked."""
+        quiet, times = Quiet(), (ctypes.c_uint64 * 2)()
+        asked = _library.assay_gpu_look_when(
+            self._page, number, patience, nanoseconds, ctypes.byref(quiet), ctypes.byref(times)
+        )
+        if asked < 0:
+            raise NativeError(last_error())
+        return (quiet.max_gap_ns / 1e3, quiet.span_ns / 1e3, times[0], times[1]) if asked else None
 
     def queued(self, number: int) -> None:
         """Says that the device has been given all calls of the round."""

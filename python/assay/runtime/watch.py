@@ -15,6 +15,7 @@ from . import native
 SHORT_LOOK_NS = 100_000
 SHORT_DELAY_US = 120.0  # idle: at most 93; with another context at work: at least 155 (an H200)
 SHORT_GAP_US = 20.0
+PATIENCE_NS = 20_000_000  # for the end of a round
 
 
 class Watch:
@@ -28,6 +29,7 @@ class Watch:
         self.number = 0  # of the latest hold
         self.stores: tuple | None = None  # what a hold that has not ended will store
         self.holding = False
+        self.first_look: dict | None = None  # right after the round that the last hold began
         if self.on_gpu:
             control.share()
             self.l2_bytes = torch.cuda.get_device_properties(0).L2_cache_size
@@ -45,7 +47,7 @@ class Watch:
         earlier work of others was over then, or had been suspended for it."""
         if not self.on_gpu or nanoseconds == 0:
             return {"gap_us": 0.0, "delay_us": 0.0, "idle_ns": 0}
-        look = self._look(SHORT_LOOK_NS)
+        look, self.first_look = self.first_look or self._look(SHORT_LOOK_NS), None
         if not _late(look):
             return look
         again = self._look(SHORT_LOOK_NS)
@@ -75,11 +77,18 @@ class Watch:
         self.holding = True
         return {"hold": self.number}
 
-    def await_hold(self) -> None:
-        if self.holding:
-            native.gpu_await_hold()
-            self.holding = False
-            self.stores = None
+    def await_round(self) -> None:
+        """After a hold: waits for its end and for that of its round, to look at the device with no
+        message in between. Of a long round the look can wait for the next operation."""
+        if not self.holding:
+            return
+        native.gpu_await_hold()
+        self.holding, self.stores = False, None
+        seen = self.control.look_when(self.number, PATIENCE_NS, SHORT_LOOK_NS)
+        if seen is not None:
+            gap, span, launch, end = seen
+            delay = (end - launch) / 1e3 - span
+            self.first_look = {"gap_us": gap, "delay_us": delay, "idle_ns": end - int(span * 1e3)}
 
     def flush(self) -> None:
         """Write, then read: a write alone leaves dirty lines whose write-back the next kernel pays."""
