@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "roofline/target.h"
 #include "worker/background.h"
 #include "worker/device_lock.h"
 #include "worker/empty_rounds.h"
@@ -34,6 +35,10 @@ class Device {
   [[nodiscard]] const std::string& size() const {
     return size_;
   }  ///< "gpu" or "cpu": a task's SIZES
+
+  /// What bounds are computed for, fixed when the device was opened so that rewards stay
+  /// comparable; null where nothing is known of it.
+  [[nodiscard]] const RooflineTarget* roofline() const { return roofline_ ? &*roofline_ : nullptr; }
 
   /// Memory that submissions judged at once may take together.
   [[nodiscard]] uint64_t memory_bytes() const { return memory_bytes_; }
@@ -78,6 +83,7 @@ class Device {
   std::string size_;
   Limits limits_;
   json::object environment_;
+  std::optional<RooflineTarget> roofline_;
   DeviceLock lock_;
   std::unique_ptr<OutputDrain> drain_;
   std::unique_ptr<Zygote> zygote_;

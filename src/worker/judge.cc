@@ -33,6 +33,14 @@ Comparison ReadComparison(const json::object& body) {
   result.reference = GetString(body, "reference");
   const json::object& worst = GetObject(body, "worst");
   result.pattern = GetString(worst, "pattern");
+  const auto figure = [&](const char* key) {
+    const double number = GetDouble(body, key, -1);
+    return number >= 0 ? std::optional(number) : std::nullopt;
+  };
+  result.bits = figure("bits");
+  result.reference_bits = figure("reference_bits");
+  if (body.contains("kernelbench")) result.kernelbench = GetBool(body, "kernelbench");
+  result.kernelbench_tolerance = GetDouble(body, "kernelbench_tolerance");
   if (worst.contains("first_bad") && worst.at("first_bad").is_array()) {
     result.bad_output = static_cast<int>(GetInt(worst, "output"));
     for (const json::value& i : worst.at("first_bad").get_array())
@@ -100,7 +108,48 @@ Result<TaskShape> Judge::Examine(int lane, const Task& task, const std::string& 
   shape.forward_inputs = static_cast<int>(GetInt(reply.body, "forward_inputs", -1));
   shape.private_inputs = GetBool(reply.body, "private_inputs");
   shape.stochastic = GetBool(reply.body, "stochastic");
+  if (const json::array& families = GetArray(reply.body, "families"); !families.empty()) {
+    shape.families.clear();
+    for (const json::value& family : families)
+      if (family.is_string()) shape.families.emplace_back(family.get_string());
+  }
+  const json::object& trace = GetObject(reply.body, "work");
+  Result<Work> work = ReadWork(trace);
+  if (work.ok())
+    shape.work = *std::move(work);
+  else
+    LogDebug("{} has no roofline: {}", task.id,
+             GetString(trace, "error", work.error().message.c_str()));
   return shape;
+}
+
+Result<json::object> Judge::Screen(const Task& task, const std::string& size, double limit_s) {
+  ASSAY_ASSIGN_OR_RETURN(const Message reply, Call({{"op", "screen"},
+                                                    {"sha256", task.sha256},
+                                                    {"entry", task.entry},
+                                                    {"size", size},
+                                                    {"limit_s", limit_s}}));
+  return GetObject(reply.body, "health");
+}
+
+Status Judge::TryPrecisions(const Task& task, const std::string& size) {
+  ASSAY_ASSIGN_OR_RETURN(
+      const Message reply,
+      Call({{"op", "precisions"}, {"sha256", task.sha256}, {"entry", task.entry}, {"size", size}}));
+  static_cast<void>(reply);
+  return {};
+}
+
+Result<DeviceFacts> Judge::Facts() {
+  ASSAY_ASSIGN_OR_RETURN(const Message reply, Call({{"op", "facts"}}));
+  DeviceFacts facts;
+  facts.name = GetString(reply.body, "name");
+  facts.compute = static_cast<int>(GetInt(reply.body, "compute"));
+  facts.multiprocessors = static_cast<int>(GetInt(reply.body, "multiprocessors"));
+  facts.clock_ghz = GetDouble(reply.body, "clock_ghz");
+  facts.dram_gbs = GetDouble(reply.body, "dram_gbs");
+  facts.l2_bytes = GetDouble(reply.body, "l2_bytes");
+  return facts;
 }
 
 Result<LaneArena> Judge::Open(int lane, uint32_t slots) {
@@ -121,12 +170,13 @@ Status Judge::Weights(int lane, uint64_t seed) {
 }
 
 Result<Quietness> Judge::Fill(int lane, uint32_t first, std::span<const uint64_t> seeds,
-                              uint64_t quiet_ns, uint64_t hold_ns) {
+                              uint64_t quiet_ns, uint64_t hold_ns, std::string_view family) {
   json::array list(seeds.begin(), seeds.end());
   ASSAY_ASSIGN_OR_RETURN(const Message reply, Call({{"op", "fill"},
                                                     {"lane", lane},
                                                     {"first", first},
                                                     {"seeds", std::move(list)},
+                                                    {"family", family},
                                                     {"quiet_ns", quiet_ns},
                                                     {"hold_ns", hold_ns}}));
   return ReadQuiet(reply.body);

@@ -11,7 +11,7 @@ import time
 
 import torch
 
-from . import diagnose, modules, native, tree
+from . import backward, diagnose, modules, native, tree
 from .arena import Arena
 from .channel import Channel, Closed
 from .results import ResultMemory
@@ -102,6 +102,12 @@ class Candidate:
         places = [tree.view(self.inputs.memory, place) for place in plan["init_places"]]
         init_inputs = tree.unflatten(plan["init_tree"], [p.clone() for p in places], self.device)
         self.model = modules.build(self.model_class, init_inputs, request["seed"], self.device)
+        gradients = plan["plan"]["gradients"]
+        if gradients is not None:
+            try:
+                self.model = backward.WithGradients(self.model, gradients)
+            except LookupError as error:
+                raise Refused("mismatch", "parameters", str(error)) from None
         state = [tree.view(self.inputs.memory, place) for place in plan["state_places"]]
         return {"weights": modules.load_state(self.model, plan["state_names"], state)}
 

@@ -17,7 +17,7 @@ import time
 
 import torch
 
-from . import compare, modules, native, tree
+from . import backward, calibrate, compare, families, health, indices, modules, native, trace_precision, trace_work, tree
 from .arena import Arena
 from .channel import Channel, Closed
 from .late_words import LateWords
@@ -32,6 +32,7 @@ except ImportError:  # no Triton here: torch draws, more slowly
 EXACT_BUDGET_S = 0.25  # a float64 reference slower than this runs in one trial only
 MAX_TASKS = 64  # modules kept loaded
 INITIAL_FLAGS = modules.Flags()  # as torch has them, before any task was imported
+SLOWEST_FAMILY_US = 200e3  # a slower reference is asked its own inputs only
 ROW_S = 8e-3  # of calls that are timed in a row to learn how long the reference takes
 RESULTS_ALIGNMENT = 2 << 20  # of the region that torch's allocator takes results from
 PLACE_ALIGNMENT = 16  # bytes; torch aligns to 512, a view may begin anywhere in its tensor
@@ -56,22 +57,29 @@ class Task:
         sys.modules.pop(name, None)  # the task alone keeps its module alive
         self.flags = modules.Flags()
         self.entry = getattr(self.module, entry)
+        self.backward = backward.asked_for(self.module)
+        self.gradients: list[torch.Tensor] = []  # of the outputs, as a call with gradients takes them
         self.model = None
         self.model64 = None
         self.exact = True  # float64 can be had
         self.exact_slow = False
         self.exact_runs = 0
         self.why_not_exact = ""
-        self.eager_errors: list[compare.EagerError] = []
+        self.eager_errors: dict[str, list[compare.EagerError]] = {}  # by family of inputs
+        self.kinds: list[str] = []  # of the inputs, see families
+        self.families = [families.NATIVE]
         self.examine(source)
 
     def examine(self, source: str) -> None:
         """Runs the reference on a throw-away seed and notes what it takes and gives."""
         self.build(seed=1)
+        if self.backward:
+            self.gradients = backward.gradients_like(self.run(self.model.model, self.draw_native(2)[:-1]))
         inputs = self.draw(seed=2)
         self.input_tree, tensors = tree.flatten(inputs)
         self.input_places, self.input_bytes = tree.layout(tensors, 0, keep_strides=True)
         before = [t.clone(memory_format=torch.preserve_format) for t in tensors]
+        self.kinds = families.kinds_of(tensors)
         first = self.run(self.model, inputs, torch_seed=11)
         self.private_inputs = any(not _same_bits(a, b) for a, b in zip(before, tensors))
 
@@ -84,7 +92,7 @@ class Task:
         self.output_tree, outputs = tree.flatten(first)
         self.output_places, self.output_bytes = tree.layout(outputs, 0, keep_strides=False)
         self.output_dtypes = [t.dtype for t in outputs]
-        self.eager_errors = [compare.EagerError() for _ in outputs]
+        self.indexed = indices.find(tree.flatten(fresh())[1], outputs)
         again = tree.flatten(second)[1]
         self.stochastic = not all(
             compare.compare(b, a, None, compare.EagerError())["passed"] for a, b in zip(outputs, again)
@@ -94,8 +102,50 @@ class Task:
         self.state_bytes = sum(t.numel() * t.element_size() for t in state)
         self.state_like = [torch.empty_like(t, device="meta") for t in state]
         self.state_names = self.state()[0]
-        self.recipe = self.plain_draws(source)
+        self.gradient_names = self.model.names if self.backward else None  # of parameters
+        self.recipe = None if self.backward else self.plain_draws(source)
+        self.eager_errors = {name: [compare.EagerError() for _ in outputs] for name in (families.NATIVE, *families.OTHERS)}
+        self.families += [name for name in families.OTHERS if self.admits(name, outputs)]
+        self.model64, self.exact_runs = None, 0
+        self.work = self.trace(fresh())
         self.model = None  # the module stays loaded, gigabytes of weights do not
+
+    def admits(self, family: str, native_outputs: list[torch.Tensor]) -> bool:
+        """Whether trials may ask for inputs of another family. Where float64 is slow, this is the only
+        run of it with that family: what it tells of eager's error holds for all trials."""
+        slow = self.reference_us > SLOWEST_FAMILY_US
+        if self.stochastic or slow or all(kind == "fixed" for kind in self.kinds):
+            return False
+        try:
+            outputs, exact = self.expected(self.draw(2, family), True, family)
+        except Exception:  # a reference may refuse what it was not written for
+            return False
+        if not families.admits(native_outputs, outputs) or (exact is None and self.floating):
+            return False
+        pairs = [(e, exact[k], self.eager_errors[family][k]) for k, e in enumerate(outputs) if e.is_floating_point()]
+        return all(compare.well_conditioned(*pair) for pair in pairs)
+
+    def trace(self, inputs: list) -> dict:
+        """What the task must move and compute, ``{"error"}`` where it cannot be traced; see trace_work.
+        The cost is one run of the reference and about 0.1 ms for each of its operators."""
+        try:
+            modules.seed_everything(11)
+            return trace_work.trace(self.model, inputs)
+        except Exception as error:  # any operator may be new to the tracer; a verdict needs no roofline
+            return {"error": f"{type(error).__name__}: {error}"[:500]}
+
+    def try_precisions(self) -> None:
+        """Adds to ``work`` in which precisions the matrix work passes the numeric rule."""
+        known = "error" in self.work or "admitted" in self.work
+        if known or self.private_inputs or not trace_precision.applies(self.work):
+            return
+        twin = self.for_lane()
+        twin.flags.apply()
+        twin.build(seed=3)
+        draws = [twin.draw(seed=4), twin.draw(seed=5)]
+        self.work["admitted"] = trace_precision.admitted(
+            twin.model, draws, lambda inputs: twin.expected(inputs, True), twin.eager_errors[families.NATIVE]
+        )
 
     def time_calls(self, inputs: list) -> float:
         """Microseconds of one call in a row of calls, as in a round; the best of a few rows."""
@@ -125,9 +175,18 @@ class Task:
         modules.seed_everything(seed)
         self.init_inputs = list(self.module.get_init_inputs())
         self.model = modules.build(self.entry, self.init_inputs, seed, self.device)
+        if self.backward:
+            self.model = backward.WithGradients(self.model)
 
-    def draw(self, seed: int) -> list:
+    def draw(self, seed: int, family: str = families.NATIVE) -> list:
         """Inputs from a hidden seed, drawn on the device; every dtype stays as the task made it."""
+        inputs = self.draw_native(seed)
+        if family == families.NATIVE:
+            return inputs
+        spec, tensors = tree.flatten(inputs)
+        return tree.unflatten(spec, families.transform(self.kinds, tensors, family), self.device)
+
+    def draw_native(self, seed: int) -> list:
         modules.seed_everything(seed)
         with torch.no_grad():
             try:
@@ -138,6 +197,8 @@ class Task:
                     raise
                 modules.seed_everything(seed)
                 inputs = list(self.module.get_inputs())
+        if self.backward:
+            inputs.append(backward.draw_gradients(self.gradients, self.device))
         return _moved(inputs, self.device)
 
     def _random(self, seed: int):
@@ -169,12 +230,14 @@ class Task:
         self.synchronize()
         return output
 
-    def expected(self, inputs: list, want_exact: bool) -> tuple[list, list | None]:
-        """(eager outputs, float64 outputs or None) as flat lists; the inputs stay untouched."""
+    def expected(self, inputs: list, want_exact: bool, family: str = families.NATIVE) -> tuple[list, list | None]:
+        """(eager outputs, float64 outputs or None) as flat lists; the inputs stay untouched. Where
+        float64 is slow it is computed until eager's error in that family is known."""
         eager = tree.flatten(self.run(self.model, copied(inputs) if self.private_inputs else inputs))[1]
         # A random reference draws other numbers in float64: its twin is another function.
         wanted = want_exact and self.exact and self.floating and not self.stochastic
-        if not wanted or (self.exact_slow and self.exact_runs > 0):
+        known = family != families.NATIVE and any(error.measured for error in self.eager_errors[family])
+        if not wanted or (self.exact_slow and (known or (family == families.NATIVE and self.exact_runs > 0))):
             return eager, None
         try:
             begin = time.perf_counter()
@@ -217,7 +280,7 @@ class Lane:
         self.init_places, end = tree.layout(init, 0, keep_strides=True)
         self.state_places, end = tree.layout(state, end, keep_strides=False)
         self.state_names, self.init_tree, self.inputs_at = names, init_tree, end
-        self.seeds: dict[int, int] = {}  # of what stands in each slot
+        self.seeds: dict[int, tuple[int, str]] = {}  # seed and family of what stands in each slot
         self.views: dict[int, list[torch.Tensor]] = {}  # of the slots that were used
         self.arenas: list[Arena] = []
         try:
@@ -251,6 +314,7 @@ class Lane:
             "results_bytes": self.results_bytes,
             "private_inputs": task.private_inputs,
             "stochastic": task.stochastic,
+            "gradients": task.gradient_names,
         }
 
     def weights(self, seed: int) -> None:
@@ -270,21 +334,21 @@ class Lane:
             self.views[slot] = [tree.view(self.inputs.memory, place, base) for place in self.task.input_places]
         return self.views[slot]
 
-    def fill(self, first: int, seeds: list[int]) -> None:
+    def fill(self, first: int, seeds: list[int], family: str = families.NATIVE) -> None:
         self.task.flags.apply()
-        self.seeds.update(enumerate(seeds, first))
-        if self.task.recipe is not None:
+        self.seeds.update((slot, (seed, family)) for slot, seed in enumerate(seeds, first))
+        if self.task.recipe is not None and family == families.NATIVE:
             keys = fast_random.keys(seeds)
             for stream, (tensor, normal) in enumerate(zip(self.targets(first), self.task.recipe)):
                 stride = self.task.input_bytes // tensor.element_size()
                 fast_random.fill(tensor, stride, keys, stream, normal)
         else:
             for slot, seed in enumerate(seeds, first):
-                self._draw(slot, seed)
+                self._draw(slot, seed, family)
         self.poison(first, len(seeds))
 
-    def _draw(self, slot: int, seed: int) -> None:
-        drawn_tree, drawn = tree.flatten(self.task.draw(seed))
+    def _draw(self, slot: int, seed: int, family: str) -> None:
+        drawn_tree, drawn = tree.flatten(self.task.draw(seed, family))
         targets = self.targets(slot)
         if drawn_tree != self.task.input_tree or any(d.shape != t.shape for d, t in zip(drawn, targets)):
             raise ValueError("get_inputs() returns other shapes from another seed; Assay needs fixed shapes")
@@ -317,14 +381,18 @@ class Lane:
         mapping of the arena write access, and what it wrote must not become the question."""
         task = self.task
         task.flags.apply()
-        inputs = task.draw(self.seeds[slot])
+        seed, family = self.seeds[slot]
+        inputs = task.draw(seed, family)
         changed = not all(_same_bits(a, b) for a, b in zip(tree.flatten(inputs)[1], self.targets(slot)))
         got = self.results(slot, places)
-        eager, exact = task.expected(inputs, want_exact)
+        eager, exact = task.expected(inputs, want_exact, family)
         results = []
         for index, (y, e) in enumerate(zip(got, eager)):
             x = exact[index] if exact is not None and e.dtype.is_floating_point else None
-            result = compare.compare(y, e, x, task.eager_errors[index])
+            rule = task.indexed.get(index)
+            if rule is not None:
+                y = rule.settled(y, e, tree.flatten(inputs)[1])
+            result = compare.compare(y, e, x, task.eager_errors[family][index])
             result["output"] = index
             results.append(result)
         total = sum(r["total"] for r in results)
@@ -337,6 +405,9 @@ class Lane:
             "mismatch_fraction": sum(r["mismatches"] for r in results) / total if total else 0.0,
             "worst": worst,
             "tolerance": max((compare.tolerance(d) for d in task.output_dtypes), default=0.0),
+            **_agreement(results),
+            **({"kernelbench": compare.kernelbench(got, eager)} if want_exact else {}),
+            "kernelbench_tolerance": max((compare.kernelbench_tolerance(d) for d in task.output_dtypes), default=0.0),
             "reference": "float64" if exact is not None or task.exact_runs else "float32" if task.floating else "exact",
         }
 
@@ -419,7 +490,23 @@ class Judge:
             "forward_inputs": modules.forward_inputs(task.entry),
             "private_inputs": task.private_inputs,
             "stochastic": task.stochastic,
+            "families": task.families,
+            "work": task.work,
         }
+
+    def op_screen(self, request: dict) -> dict:
+        """Which trivial programs pass a task that was examined before; see health."""
+        task = self.tasks[request["sha256"], request["entry"], request["size"]].for_lane()
+        task.flags.apply()
+        return {"health": health.screen(task, request["limit_s"])}
+
+    def op_precisions(self, request: dict) -> dict:
+        """Tries the precisions of a task that was examined before; slow, for audits only."""
+        self.tasks[request["sha256"], request["entry"], request["size"]].try_precisions()
+        return {}
+
+    def op_facts(self, request: dict) -> dict:
+        return calibrate.Gpu(torch.device("cuda", 0), quick=True).card()
 
     def op_open(self, request: dict) -> dict:
         """Makes the lane's arena of ``slots`` slots; the reply carries the descriptors of
@@ -444,7 +531,8 @@ class Judge:
     def op_fill(self, request: dict) -> dict:
         """Inputs of a round: after the GPU was seen quiet, written, and out of the cache again."""
         quiet = self.watch.quiet(request["quiet_ns"])
-        self.lanes[request["lane"]].fill(request["first"], request["seeds"])
+        family = request.get("family", families.NATIVE)
+        self.lanes[request["lane"]].fill(request["first"], request["seeds"], family)
         return {**quiet, **self._ready(request, len(request["seeds"]))}
 
     def op_flush(self, request: dict) -> dict:
@@ -490,6 +578,15 @@ def results_bytes(device: str, round_bytes: int) -> int:
         return 0
     slack = torch.cuda.get_device_properties(0).total_memory // 128
     return -(-(round_bytes + round_bytes // 4 + slack) // RESULTS_ALIGNMENT) * RESULTS_ALIGNMENT
+
+
+def _agreement(results: list[dict]) -> dict:
+    """Bits that agree with float64, of the output with the fewest beside the reference's."""
+    told = [r for r in results if r.get("bits") is not None]
+    if not told:
+        return {}
+    worst = min(told, key=lambda r: r["bits"] - r["reference_bits"])
+    return {"bits": worst["bits"], "reference_bits": worst["reference_bits"]}
 
 
 def _moved(value, device: str):
