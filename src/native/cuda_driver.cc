@@ -41,33 +41,37 @@ constexpr const char* kPtx = R"(
 .target sm_70
 .address_size 64
 .visible .entry assay_quiet(.param .u64 result, .param .u64 duration) {
-  .reg .u64 %out, %duration, %start, %last, %now, %step, %gap, %span;
-  .reg .pred %more;
+  .reg .u64 %out, %duration, %start, %last, %now, %step, %gap, %lost, %span;
+  .reg .pred %more, %jump;
   ld.param.u64 %out, [result];
   ld.param.u64 %duration, [duration];
   cvta.to.global.u64 %out, %out;
   mov.u64 %gap, 0;
+  mov.u64 %lost, 0;
   mov.u64 %start, %globaltimer;
   mov.u64 %last, %start;
 watch:
   mov.u64 %now, %globaltimer;
   sub.u64 %step, %now, %last;
   max.u64 %gap, %gap, %step;
+  setp.gt.u64 %jump, %step, 20000;
+  @%jump add.u64 %lost, %lost, %step;
   mov.u64 %last, %now;
   sub.u64 %span, %now, %start;
   setp.lt.u64 %more, %span, %duration;
   @%more bra watch;
   st.global.u64 [%out], %gap;
   st.global.u64 [%out+8], %span;
+  st.global.u64 [%out+16], %lost;
   ret;
 }
 .visible .entry assay_hold(.param .u64 result, .param .u64 duration, .param .u64 release,
                            .param .u64 ended, .param .u32 number, .param .u64 addresses,
                            .param .u64 values, .param .u32 count) {
-  .reg .u64 %out, %duration, %start, %last, %now, %step, %gap, %span;
+  .reg .u64 %out, %duration, %start, %last, %now, %step, %gap, %lost, %span;
   .reg .u64 %release, %ended, %addresses, %values, %at, %where, %what;
   .reg .u32 %number, %seen, %count, %i, %thread, %threads;
-  .reg .pred %follower, %end;
+  .reg .pred %follower, %end, %jump;
   ld.param.u64 %out, [result];
   ld.param.u64 %duration, [duration];
   ld.param.u64 %release, [release];
@@ -81,12 +85,15 @@ watch:
   setp.ne.u32 %follower, %thread, 0;
   @%follower bra wait;
   mov.u64 %gap, 0;
+  mov.u64 %lost, 0;
   mov.u64 %start, %globaltimer;
   mov.u64 %last, %start;
 watch:
   mov.u64 %now, %globaltimer;
   sub.u64 %step, %now, %last;
   max.u64 %gap, %gap, %step;
+  setp.gt.u64 %jump, %step, 20000;
+  @%jump add.u64 %lost, %lost, %step;
   mov.u64 %last, %now;
   sub.u64 %span, %now, %start;
   setp.ge.u64 %end, %span, %duration;
@@ -97,6 +104,7 @@ watch:
 told:
   st.u64 [%out], %gap;
   st.u64 [%out+8], %span;
+  st.u64 [%out+16], %lost;
 wait:
   bar.sync 0;
   mov.u32 %i, %thread;

@@ -41,6 +41,7 @@ class CudaDriver {
   struct Quiet {
     uint64_t max_gap_ns = 0;
     uint64_t span_ns = 0;
+    uint64_t lost_ns = 0;  ///< sum of the jumps over 20 us
   };
   Result<Quiet> WatchQuiet(uint64_t nanoseconds);
 

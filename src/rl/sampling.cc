@@ -111,14 +111,14 @@ Status Check(const Index& index, const Rows& rows, std::span<const int64_t> offs
   ASSAY_RETURN_IF_ERROR(CheckSize("turn", rows.turn.size(), index.rows()));
   ASSAY_RETURN_IF_ERROR(CheckSize("correct", outcomes.correct.size(), index.rows()));
   ASSAY_RETURN_IF_ERROR(CheckSize("coverage", outcomes.coverage.size(), index.rows()));
+  if (options.speedup_threshold && std::isnan(*options.speedup_threshold)) {
+    return Err(ErrorCode::kInvalid, "speedup_threshold is nan; leave it out to turn it off");
+  }
   ASSAY_RETURN_IF_ERROR(
       CheckSize("speedup", outcomes.speedup.size(), index.rows(), !SparesFast(options)));
   if (!(options.width >= 0) || std::isnan(options.threshold)) {
     return Err(ErrorCode::kInvalid, "coverage threshold {} and width {}: the width must be >= 0",
                options.threshold, options.width);
-  }
-  if (options.speedup_threshold && std::isnan(*options.speedup_threshold)) {
-    return Err(ErrorCode::kInvalid, "speedup_threshold is nan; leave it out to turn it off");
   }
   if (options.scope == Scope::kToken) {
     return Err(ErrorCode::kInvalid,

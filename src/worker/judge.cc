@@ -13,6 +13,8 @@ Quietness ReadQuiet(const json::object& body) {
   quiet.gap_us = GetDouble(body, "gap_us");
   quiet.delay_us = GetDouble(body, "delay_us");
   quiet.after_us = GetDouble(body, "after_us");
+  quiet.held_us = GetDouble(body, "held_us");
+  quiet.held_lost_us = GetDouble(body, "held_lost_us");
   quiet.hold = static_cast<uint32_t>(GetInt(body, "hold"));
   // Python's time.monotonic_ns and this clock are one (CLOCK_MONOTONIC).
   quiet.idle = TimePoint(std::chrono::nanoseconds(GetInt(body, "idle_ns")));

@@ -58,9 +58,11 @@ struct Comparison {
 struct Quietness {
   double gap_us = 0;
   double delay_us = 0;
-  double after_us = 0;  ///< lateness of a second look, after new inputs were written
-  uint32_t hold = 0;    ///< number of the hold that began with the reply; 0: none
-  TimePoint idle;       ///< when earlier work of others was over; the epoch where nobody looked
+  double after_us = 0;      ///< lateness of a second look, after new inputs were written
+  double held_us = 0;       ///< length of the hold that ended before this; 0: none did
+  double held_lost_us = 0;  ///< ... and how much of it others had the device for
+  uint32_t hold = 0;        ///< number of the hold that began with the reply; 0: none
+  TimePoint idle;           ///< when earlier work of others was over; the epoch where nobody looked
 };
 
 /// The worker's side of the judge process. Thread-safe: operations are served one at a time. An

@@ -48,6 +48,7 @@ struct Limits {
   // While it is held, the device is given the calls of a round.
   double gate_s = 0.01;           ///< longer than that no round is waited for
   uint64_t hold_ns = 50'000'000;  ///< a hold that nobody ends
+  double held_lost_us = 1500;     ///< of a hold: more than a queue that waits takes from it
   double release_s = 2;           ///< until a hold that was ended has ended
   double quiet_gap_us = 100;      ///< an undisturbed watch shows under 1 us
   double quiet_early_us = 200;    ///< a second look, right after the judge's own work

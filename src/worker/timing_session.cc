@@ -56,6 +56,9 @@ Outcome TimingSession::Enter(CandidateSession* side) {
 Outcome TimingSession::Judged(const Result<Quietness>& quiet, int* busy) {
   if (!quiet.ok()) return InfrastructureFailure(Stage::kTime, quiet.error());
   const Limits& limits = device_->limits();
+  if (quiet->held_us > 0)
+    LogDebug("lane {}: a hold of {:.0f} us, others had the device for {:.0f} us", plan_.lane,
+             quiet->held_us, quiet->held_lost_us);
   if (quiet->gap_us > limits.quiet_gap_us || quiet->delay_us > limits.quiet_delay_us) {
     LogDebug("device not quiet: gap {:.0f} us, delay {:.0f} us", quiet->gap_us, quiet->delay_us);
     disturbed_ = true;
@@ -89,6 +92,7 @@ Outcome TimingSession::RunReference(uint32_t first, uint32_t hold, Quietness* af
   if (Outcome outcome = Judged(quiet, &reference_busy_); !Passed(outcome)) return outcome;
   clock->outside_us = OutsideUs(time, *quiet);
   if (after != nullptr) *after = *quiet;
+  reference_lost_us_ = std::max(reference_lost_us_, quiet->held_lost_us);
   return {};
 }
 
@@ -101,6 +105,8 @@ Outcome TimingSession::RunCandidate(uint32_t first, uint32_t hold, RoundClock* c
   Quietness quiet;
   if (Outcome verified = VerifyOne(first, &quiet); !Passed(verified)) return verified;
   clock->outside_us = OutsideUs(time, quiet);
+  // A queue that waits behind the gate costs the hold a little; one that runs takes time slices.
+  if (quiet.held_lost_us > device_->limits().held_lost_us + 2 * reference_lost_us_) ++early_;
   return {};
 }
 

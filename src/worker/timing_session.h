@@ -78,8 +78,9 @@ class TimingSession {
   int verified_ = 0;
   int candidate_busy_ = 0;  ///< times the device was not quiet right after the candidate's round
   int reference_busy_ = 0;  ///< ... after the reference's: others' work, not the candidate's
-  int early_ = 0;           ///< times the device was busy again once new inputs stood there
-  bool disturbed_ = false;  ///< in the current pair
+  double reference_lost_us_ = 0;  ///< the most that others had of a hold before its rounds
+  int early_ = 0;                 ///< times the device was busy again once new inputs stood there
+  bool disturbed_ = false;        ///< in the current pair
   Comparison mismatch_;
 };
 

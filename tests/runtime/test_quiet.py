@@ -30,7 +30,7 @@ def play(monkeypatch):
         seen.on_gpu, seen.control = on_gpu, control
         seen._look = device.watch
         monkeypatch.setattr(native, "gpu_hold", lambda *a: device.held.append(a))
-        monkeypatch.setattr(native, "gpu_await_hold", lambda: 0.0)
+        monkeypatch.setattr(native, "gpu_await_hold", lambda: (2.0, 5.0, 900.0))
         return device, seen
 
     return start
@@ -82,7 +82,9 @@ def test_the_look_at_the_end_of_a_round_is_the_first_one(play):
     quiet = seen.quiet(LONG_NS)
     assert device.looks == [] and quiet["delay_us"] == pytest.approx(50.0)
     assert quiet["idle_ns"] == 5_000_000 + 150_000 - 100_000
-    assert seen.quiet(LONG_NS)["delay_us"] == 60.0, "it counts once"
+    assert quiet["held_us"] == 900.0 and quiet["held_lost_us"] == 5.0
+    again = seen.quiet(LONG_NS)
+    assert again["delay_us"] == 60.0 and "held_us" not in again, "it counts once"
 
 
 @pytest.mark.parametrize("on_gpu", [False, True])

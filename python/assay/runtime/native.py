@@ -23,7 +23,7 @@ class Segment(ctypes.Structure):
 
 
 class Quiet(ctypes.Structure):
-    _fields_ = [("max_gap_ns", ctypes.c_uint64), ("span_ns", ctypes.c_uint64)]
+    _fields_ = [("max_gap_ns", ctypes.c_uint64), ("span_ns", ctypes.c_uint64), ("lost_ns", ctypes.c_uint64)]
 
 
 class NativeError(RuntimeError):
@@ -213,11 +213,12 @@ def gpu_hold(page: int, number: int, nanoseconds: int, addresses=None, words=Non
     call("assay_gpu_hold", nanoseconds, page, number, *at, count)
 
 
-def gpu_await_hold() -> float:
-    """Waits for the end of a hold; largest gap of the GPU's clock during it, in microseconds."""
+def gpu_await_hold() -> tuple[float, float, float]:
+    """Waits for the end of a hold: (largest jump, sum of the jumps, span) of the GPU's clock during it, in
+    microseconds."""
     quiet = Quiet()
     call("assay_gpu_await_hold", ctypes.byref(quiet))
-    return quiet.max_gap_ns / 1e3
+    return quiet.max_gap_ns / 1e3, quiet.lost_ns / 1e3, quiet.span_ns / 1e3
 
 
 def sandbox_unshare(spec: dict) -> dict:

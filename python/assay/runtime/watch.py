@@ -29,6 +29,7 @@ class Watch:
         self.number = 0  # of the latest hold
         self.stores: tuple | None = None  # what a hold that has not ended will store
         self.holding = False
+        self.held: dict = {}  # how long the last hold was, and how much of that others had
         self.first_look: dict | None = None  # right after the round that the last hold began
         if self.on_gpu:
             control.share()
@@ -44,18 +45,20 @@ class Watch:
         second late start needs the long, certain watch.
 
         ``idle_ns`` is when the first look began to run, on the clock that the worker reads too: all
-        earlier work of others was over then, or had been suspended for it."""
+        earlier work of others was over then, or had been suspended for it. ``held_us`` and
+        ``held_lost_us``: the hold that ended since the last operation, and how much of it others had."""
+        held, self.held = self.held, {}
         if not self.on_gpu or nanoseconds == 0:
             return {"gap_us": 0.0, "delay_us": 0.0, "idle_ns": 0}
         look, self.first_look = self.first_look or self._look(SHORT_LOOK_NS), None
         if not _late(look):
-            return look
+            return {**look, **held}
         again = self._look(SHORT_LOOK_NS)
         if not _late(again):
-            return {**again, "idle_ns": look["idle_ns"]}
+            return {**again, "idle_ns": look["idle_ns"], **held}
         watch = self._look(nanoseconds)
         # Work that a later look still sees was running all the time until that look's end.
-        return {**watch, "idle_ns": time.monotonic_ns() if _late(watch) else look["idle_ns"]}
+        return {**watch, "idle_ns": time.monotonic_ns() if _late(watch) else look["idle_ns"], **held}
 
     def flush_and_look(self, nanoseconds: int) -> dict:
         """Empties the cache, then looks once more: work that was queued to wait for the new inputs
@@ -82,7 +85,8 @@ class Watch:
         message in between. Of a long round the look can wait for the next operation."""
         if not self.holding:
             return
-        native.gpu_await_hold()
+        _, lost, span = native.gpu_await_hold()
+        self.held = {"held_us": span, "held_lost_us": lost}
         self.holding, self.stores = False, None
         seen = self.control.look_when(self.number, PATIENCE_NS, SHORT_LOOK_NS)
         if seen is not None:
