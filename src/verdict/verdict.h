@@ -11,7 +11,7 @@
 namespace assay {
 
 /// Version of the measurement protocol; part of every score, so that methods never mix.
-inline constexpr const char* kProtocolVersion = "assay.protocol/2";
+inline constexpr const char* kProtocolVersion = "assay.protocol/3";
 inline constexpr const char* kVerdictSchema = "assay.verdict/1";
 
 enum class VerdictStatus {
