@@ -341,6 +341,16 @@ Status CheckAdvantages(const Index& index, const Rows& rows, const Estimator& es
   const bool given = estimator.baseline == E::Baseline::kGiven;
   ASSAY_RETURN_IF_ERROR(CheckSize("weight", inputs.weight.size(), n, !optimal));
   ASSAY_RETURN_IF_ERROR(CheckSize("baseline", inputs.baseline.size(), n, !given));
+  for (size_t i = 0; i < n; ++i) {
+    if (index.is_padding(i) || !Kept(rows.keep, i)) continue;
+    if (optimal && !std::isfinite(inputs.weight[i]))
+      return Err(ErrorCode::kInvalid, "row {}: weight is {}, no finite number", i,
+                 inputs.weight[i]);
+    if (given && !std::isfinite(inputs.baseline[i])) {
+      return Err(ErrorCode::kInvalid, "row {}: baseline is {}, no finite number", i,
+                 inputs.baseline[i]);
+    }
+  }
   if (returns.shaping && !estimator.allows_shaping) {
     return Err(ErrorCode::kInvalid,
                "reward shaping is not defined for trloo; use another estimator or shaping = false");

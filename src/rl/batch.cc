@@ -24,7 +24,8 @@ size_t Number(std::span<const int64_t> ids, std::vector<uint32_t>& out) {
 
 Status CheckSize(const char* name, size_t size, size_t expected, bool optional) {
   if (size == expected || (optional && size == 0)) return {};
-  return Err(ErrorCode::kInvalid, "{} has {} entries, expected {}", name, size, expected);
+  return Err(ErrorCode::kInvalid, "{} has {} entries, expected {}{}", name, size, expected,
+             size == 0 ? "; it is needed here" : "");
 }
 
 Status CheckOffsets(std::span<const int64_t> offsets, size_t rows, size_t tokens) {

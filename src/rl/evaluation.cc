@@ -51,9 +51,11 @@ Result<double> PassAtK(int64_t n, int64_t c, int64_t k) {
         "pass@{} of {} passes in {} samples: needs 0 <= passes <= samples and 1 <= k <= samples", k,
         c, n);
   }
+  // C(n - c, k) / C(n, k) is the same with c and k exchanged.
+  const auto [factors, taken] = std::minmax(c, k);
   double miss = 1.0;
-  for (int64_t i = 0; i < k; ++i) {
-    miss *= static_cast<double>(std::max<int64_t>(n - c - i, 0)) / static_cast<double>(n - i);
+  for (int64_t i = 0; i < factors && miss > 0; ++i) {
+    miss *= static_cast<double>(std::max<int64_t>(n - taken - i, 0)) / static_cast<double>(n - i);
   }
   return 1.0 - miss;
 }
@@ -71,7 +73,12 @@ Result<double> MeanPassAtK(std::span<const int64_t> n, std::span<const int64_t> 
 
 Result<double> BestAtK(std::span<const double> values, int64_t k) {
   const auto n = static_cast<int64_t>(values.size());
-  if (k < 1 || k > n) return Err(ErrorCode::kInvalid, "best@{} of {} samples", k, n);
+  if (k < 1 || k > n) {
+    return Err(ErrorCode::kInvalid, "best@{} of {} samples: needs 1 <= k <= samples", k, n);
+  }
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (std::isnan(values[i])) return Err(ErrorCode::kInvalid, "value {} is not a number", i);
+  }
   std::vector<double> sorted(values.begin(), values.end());
   std::ranges::sort(sorted, std::ranges::greater());
   // P(the i-th best is the best drawn) = C(n - 1 - i, k - 1) / C(n, k), built step by step.
@@ -113,13 +120,21 @@ Result<Interval> FastP(std::span<const uint8_t> correct, std::span<const double>
 }
 
 Result<McNemarResult> McNemar(int64_t only_a, int64_t only_b) {
-  if (only_a < 0 || only_b < 0) return Err(ErrorCode::kInvalid, "counts must not be negative");
+  constexpr int64_t kMost = 1'000'000'000;
+  if (only_a < 0 || only_b < 0 || only_a > kMost || only_b > kMost)
+    return Err(ErrorCode::kInvalid, "counts of tasks are {} and {}; they must be in [0, {}]",
+               only_a, only_b, kMost);
   const int64_t n = only_a + only_b;
   if (n == 0) return McNemarResult{};
   const int64_t k = std::min(only_a, only_b);
   double tail = 0;
-  for (int64_t i = 0; i <= k; ++i) tail += std::exp(LogBinomialHalf(n, i));
   const double point = std::exp(LogBinomialHalf(n, k));
+  // From the largest term down, until what follows cannot be seen in the sum.
+  double term = point;
+  for (int64_t i = k; i >= 0 && term > tail * 1e-18; --i) {
+    tail += term;
+    term *= static_cast<double>(i) / static_cast<double>(n - i + 1);
+  }
   McNemarResult result;
   result.exact = std::min(1.0, 2.0 * tail);
   result.mid_p = only_a == only_b ? 1.0 - point / 2 : 2.0 * tail - point;

@@ -316,6 +316,11 @@ Status CheckLoss(const LossInputs<T>& in, const LossOptions& options, size_t gra
   ASSAY_RETURN_IF_ERROR(CheckSize("weights", in.weights.size(), n, true));
   const bool needs_entropy = options.entropy_quantile != 0 || options.entropy_coefficient != 0;
   ASSAY_RETURN_IF_ERROR(CheckSize("entropy", in.entropy.size(), n, !needs_entropy));
+  // An order over values that are no numbers is none.
+  for (size_t j = 0; options.entropy_quantile != 0 && j < n; ++j) {
+    if ((in.state[j] & kTrained) != 0 && std::isnan(in.entropy[j]))
+      return Err(ErrorCode::kInvalid, "token {}: entropy is not a number", j);
+  }
   ASSAY_RETURN_IF_ERROR(
       CheckSize("logp_reference", in.logp_reference.size(), n, options.kl_coefficient == 0));
   ASSAY_RETURN_IF_ERROR(CheckSize("gradient", gradient, n, true));
@@ -326,6 +331,10 @@ Status CheckLoss(const LossInputs<T>& in, const LossOptions& options, size_t gra
   if (options.dual_clip != 0 && !(options.dual_clip > 1)) {
     return Err(ErrorCode::kInvalid, "dual_clip is {}; it must be above 1, or 0 for none",
                options.dual_clip);
+  }
+  if (!std::isfinite(options.kl_coefficient) || !std::isfinite(options.entropy_coefficient)) {
+    return Err(ErrorCode::kInvalid, "kl_coefficient {} and entropy_coefficient {} must be finite",
+               options.kl_coefficient, options.entropy_coefficient);
   }
   if (!(options.scale > 0))
     return Err(ErrorCode::kInvalid, "scale is {}; it must be positive", options.scale);

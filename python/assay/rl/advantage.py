@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from . import _core
-from ._arrays import Array, flat, floats, like, offsets_of
+from ._arrays import Array, flags, flat, floats, like, offsets_of, result_type, shape_of
 from .batch import Batch
 
 
@@ -52,7 +52,7 @@ def void_turns(
     had reward > 0, for padding, and for every turn of a trajectory with a `failed` row ((rows,) bool:
     the episode broke off through no fault of the policy). The void-turn rule of 2602.05885; ValueError on
     rewards that are NaN and on lengths."""
-    return _core.void_turns(batch.core, flat(failed, "failed", np.uint8), mask_void_turn)
+    return _core.void_turns(batch.core, flags(failed, "failed"), mask_void_turn)
 
 
 def advantages(
@@ -125,7 +125,6 @@ def advantages(
         raise ValueError(f"population is {population!r}; use 'all' or 'kept'")
     if (population == "kept") != (trained is not None):
         raise ValueError("population='kept' and trained go together")
-    trained_flags = None if trained is None else flat(trained, "trained") != 0
     return Advantages(
         *_core.advantages(
             batch.core,
@@ -136,7 +135,7 @@ def advantages(
             unbiased_shaping,
             single or "",
             normalisation or "",
-            flat(trained_flags, "trained", np.uint8),
+            flags(trained, "trained"),
             flat(weight, "weight", np.float64),
             flat(baseline, "baseline", np.float64),
         )
@@ -157,8 +156,7 @@ def standardize(advantage: Array, member: Array) -> np.ndarray:
     """(A - mean) / std (unbiased) over rows with member != 0, 0 elsewhere; unchanged if std < 1e-6. Both
     (rows,); ValueError on lengths."""
     out = np.array(flat(advantage, "advantage", np.float64))
-    flags = flat(member, "member") != 0
-    _core.standardize(flat(flags, "member", np.uint8), out)
+    _core.standardize(flags(member, "member"), out)
     return out
 
 
@@ -169,8 +167,8 @@ class TokenAdvantages(NamedTuple):
     returns: Array
 
 
-def _empty(shape_of: Array, dtype: np.dtype) -> np.ndarray:
-    return np.empty(tuple(shape_of.shape), dtype)
+def _empty(tokens: Array, dtype: np.dtype) -> np.ndarray:
+    return np.empty(shape_of(tokens), dtype)
 
 
 def gae(
@@ -195,7 +193,8 @@ def gae(
     v, r = floats("values", values, token_reward)
     out, ret = _empty(values, v.dtype), _empty(values, v.dtype)
     _core.gae(
-        offsets_of(values, offsets), flat(mask, "mask", np.uint8), flat(reward, "reward", np.float64),
+        offsets_of(values, offsets, mask=mask, token_reward=token_reward), flat(mask, "mask", np.uint8),
+        flat(reward, "reward", np.float64),
         r, v, gamma, lam, whiten, out.reshape(-1), ret.reshape(-1),
     )  # fmt: skip
     return TokenAdvantages(like(out, values), like(ret, values))
@@ -214,10 +213,11 @@ def reinforce_plus_plus(
     batch's trained tokens. Arguments and errors as in gae; `dtype` of the result if no token_reward says
     it."""
     r = None if token_reward is None else floats("token_reward", token_reward)[0]
-    dtype = np.dtype(dtype) if r is None else r.dtype
+    dtype = result_type(dtype) if r is None else r.dtype
     out, ret = _empty(mask, dtype), _empty(mask, dtype)
     _core.reinforce_plus_plus(
-        offsets_of(mask, offsets), flat(mask, "mask", np.uint8), flat(reward, "reward", np.float64),
+        offsets_of(mask, offsets, token_reward=token_reward), flat(mask, "mask", np.uint8),
+        flat(reward, "reward", np.float64),
         r, gamma, out.reshape(-1), ret.reshape(-1),
     )  # fmt: skip
     return TokenAdvantages(like(out, mask), like(ret, mask))
@@ -244,9 +244,13 @@ def score_norms(
         dtype = next(a.dtype for a in (old, squares, rho) if a is not None)
     else:
         old = squares = rho = None
-    out = _empty(mask, np.dtype(dtype))
+    out = _empty(mask, result_type(dtype))
+    row_offsets = offsets_of(
+        mask, offsets, logp_old=logp_old, sum_pi_squared=sum_pi_squared,
+        importance_weights=importance_weights,
+    )  # fmt: skip
     _core.score_norms(
-        offsets_of(mask, offsets), flat(mask, "mask", np.uint8), old, squares, rho, uniform_weight,
+        row_offsets, flat(mask, "mask", np.uint8), old, squares, rho, uniform_weight,
         uniform_cumulative, out.reshape(-1),
     )  # fmt: skip
     return like(out, mask)
@@ -267,7 +271,7 @@ def token_optimal_baseline(
     w = floats("weight", weight)[0]
     out = _empty(weight, w.dtype)
     _core.token_optimal_baseline(
-        batch.core, flat(value, "value", np.float64), offsets_of(weight, offsets, len(batch)),
+        batch.core, flat(value, "value", np.float64), offsets_of(weight, offsets, len(batch), mask=mask),
         flat(mask, "mask", np.uint8), w, out.reshape(-1),
     )  # fmt: skip
     return like(out, weight)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from . import _core
-from ._arrays import Array, flat, integers, to_numpy
+from ._arrays import Array, flags, flat, integers
 from ._arrays import ids as _ids
 
 
@@ -41,8 +41,7 @@ class Batch:
         self.trajectory = _ids(trajectory, "trajectory")
         self.turn = integers(turn, "turn")
         self.reward = flat(reward, "reward", np.float64)
-        keep_array = None if keep is None else to_numpy(keep, "keep") != 0
-        self.keep = flat(keep_array, "keep", np.uint8)
+        self.keep = flags(keep, "keep")
         self.core = _core.Batch(self.group, self.trajectory, self.turn, self.reward, self.keep)
 
     def __len__(self) -> int:

@@ -11,7 +11,13 @@ using Pairs = std::vector<std::pair<int64_t, int64_t>>;
 
 void BindStatistics(nb::module_& m) {
   m.def("uniform_at", &rl::UniformAt, "seed"_a, "step"_a, "trajectory"_a, "turn"_a);
-  m.def("set_threads", &rl::SetThreads, "threads"_a);
+  m.def(
+      "set_threads",
+      [](int threads) {
+        if (threads < 0) throw nb::value_error("threads must be >= 0; 0 is one per processor");
+        rl::SetThreads(threads);
+      },
+      "threads"_a);
   m.def("threads", &rl::Threads);
   m.def(
       "pass_at_k", [](int64_t n, int64_t c, int64_t k) { return Take(rl::PassAtK(n, c, k)); },

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _core
-from ._arrays import Array, flat, floats, is_tensor, like, offsets_of, to_numpy
+from ._arrays import Array, flat, floats, is_tensor, like, offsets_of, shape_of, to_numpy
 
 
 class Loss(NamedTuple):
@@ -46,8 +46,8 @@ def policy_loss(
 ) -> Loss:
     """Loss and gradient with respect to logp.
 
-    logp, mask and the optional logp_old, weights, entropy, logp_reference are token arrays (mask: odd
-    states count); advantage is (rows,), else a token array. With q = exp(logp - logp_old):
+    logp, mask, logp_old (ppo and gspo need it) and the optional weights, entropy, logp_reference are token
+    arrays (mask: odd states count); advantage is (rows,), else a token array. With q = exp(logp - logp_old):
 
     ppo        max(-A q, -A clip(q, 1 - clip_low, 1 + clip_high)), at most -A dual_clip where A < 0
     gspo       the same without dual clip on q = exp(mean of the row's log-ratios), mean over rows
@@ -63,14 +63,19 @@ def policy_loss(
     Sources: PPO 1707.06347, dual clip 1912.09729, GSPO 2507.18071, Dr. GRPO's norm 2503.20783. Raises
     ValueError on lengths and options out of range; a trained token that is not a number makes the loss one.
     """
+    if logp_old is None and kind in ("ppo", "gspo"):
+        raise ValueError(f"{kind!r} needs logp_old; where the policy has not moved yet, logp itself is that")
     arrays = floats("logp", logp, logp_old, weights, entropy, logp_reference)
     current, old, w, h, reference = arrays
-    row_offsets = offsets_of(logp, offsets)
+    row_offsets = offsets_of(
+        logp, offsets, mask=mask, logp_old=logp_old, weights=weights, entropy=entropy,
+        logp_reference=logp_reference,
+    )  # fmt: skip
     advantages = to_numpy(advantage, "advantage")
     rows = row_offsets.size - 1
-    dense = advantages.ndim > 1 and tuple(advantages.shape) == tuple(logp.shape)
+    dense = advantages.ndim > 1 and advantages.shape == shape_of(logp)
     per_token = advantages.size == current.size and (dense or advantages.size != rows)
-    grad = np.empty(tuple(logp.shape), current.dtype) if gradient else None
+    grad = np.empty(shape_of(logp), current.dtype) if gradient else None
     entropy_grad = np.empty_like(grad) if gradient and entropy_coefficient else None
     value, metrics = _core.policy_loss(
         row_offsets,
@@ -121,5 +126,6 @@ def kl_per_row(
     e^-d + d - 1 limited to [-10, 10]. Void turns' tokens do not count; ValueError on lengths."""
     current, reference = floats("logp", logp, logp_reference)
     return _core.kl_per_row(
-        offsets_of(logp, offsets), flat(mask, "mask", np.uint8), current, reference, kind
-    )
+        offsets_of(logp, offsets, logp_reference=logp_reference, mask=mask), flat(mask, "mask", np.uint8),
+        current, reference, kind,
+    )  # fmt: skip

@@ -14,14 +14,18 @@ import numpy as np
 from . import _core
 from ._arrays import (
     Array,
+    bits_of,
+    flags,
     flat,
     floats,
     integers,
     like,
     offsets_of,
     seed_of,
+    shape_of,
     step_of,
     to_numpy,
+    whole,
 )
 from .batch import Batch
 
@@ -39,10 +43,10 @@ def _state(mask: Array, inplace: bool) -> tuple[np.ndarray, Array]:
     """(flat uint8 view to write to, the object to return)."""
     array = to_numpy(mask, "mask")
     if inplace:
-        if array.dtype != np.uint8 or not array.flags.c_contiguous:
-            raise ValueError("inplace needs a contiguous uint8 mask")
+        if array.dtype != np.uint8 or not array.flags.c_contiguous or not array.flags.writeable:
+            raise ValueError("inplace needs a contiguous, writable uint8 mask")
         return array.reshape(-1), mask
-    state = array.astype(np.uint8, order="C")
+    state = whole(array, "mask", np.uint8)
     return state.reshape(-1), like(state, mask)
 
 
@@ -94,15 +98,15 @@ def correct_mismatch(
     flat_state, state = _state(mask, inplace)
     weights = None
     if importance is not None:
-        weights = np.empty(tuple(logp_train.shape), train.dtype)
+        weights = np.empty(shape_of(logp_train), train.dtype)
     metrics = _core.correct_mismatch(
         batch.core,
-        offsets_of(logp_train, offsets, len(batch)),
+        offsets_of(logp_train, offsets, len(batch), logp_rollout=logp_rollout, mask=mask),
         train,
         rollout,
         flat_state,
         rejection,
-        1.0 / upper if lower is None else lower,
+        (1.0 / upper if upper else 0.0) if lower is None else lower,
         upper,
         scope,
         importance,
@@ -128,7 +132,8 @@ def log_ratios(
     covers no token. ValueError as in correct_mismatch."""
     train, rollout = floats("logp_train", logp_train, logp_rollout)
     return _core.log_ratios(
-        batch.core, offsets_of(logp_train, offsets, len(batch)), train, rollout,
+        batch.core, offsets_of(logp_train, offsets, len(batch), logp_rollout=logp_rollout, mask=mask),
+        train, rollout,
         flat(mask, "mask", np.uint8), level,
     )  # fmt: skip
 
@@ -148,7 +153,8 @@ def rejection_for_rate(
     in [0, 1], and without a response token."""
     train, rollout = floats("logp_train", logp_train, logp_rollout)
     return _core.rejection_for_rate(
-        batch.core, offsets_of(logp_train, offsets, len(batch)), train, rollout,
+        batch.core, offsets_of(logp_train, offsets, len(batch), logp_rollout=logp_rollout, mask=mask),
+        train, rollout,
         flat(mask, "mask", np.uint8), level, rate,
     )  # fmt: skip
 
@@ -161,8 +167,9 @@ def profile_mismatch(
     2^(b+1) - 2 of a row, probability bucket b those the rollout engine gave [b, b + 1) / 16."""
     train, rollout = floats("logp_train", logp_train, logp_rollout)
     position, probability = _core.profile_mismatch(
-        offsets_of(logp_train, offsets), train, rollout, flat(mask, "mask", np.uint8)
-    )
+        offsets_of(logp_train, offsets, logp_rollout=logp_rollout, mask=mask), train, rollout,
+        flat(mask, "mask", np.uint8),
+    )  # fmt: skip
     return {"by_position": np.array(position, float), "by_probability": np.array(probability, float)}
 
 
@@ -172,7 +179,10 @@ def reject_rows(
     """State with `reasons` ((rows,) uint8 bits, 0: none) added to the rows' response tokens. Void turns:
     reject_rows(mask, np.where(keep, 0, VOID))."""
     flat_state, state = _state(mask, inplace)
-    _core.reject_rows(offsets_of(mask, offsets), flat(reasons, "reasons", np.uint8), flat_state)
+    bits = flat(reasons, "reasons", np.uint8)
+    if (bits & TRAINED).any():
+        raise ValueError("reasons hold 1, which is TRAINED and no reason; use VOID, GROUP, OTHER, …")
+    _core.reject_rows(offsets_of(mask, offsets), bits, flat_state)
     return state
 
 
@@ -206,8 +216,11 @@ def filter_by_precision(
     train, rollout, top = floats("logp_train", logp_train, logp_rollout, logp_top)
     flat_state, state = _state(mask, inplace)
     gates, metrics = _core.filter_by_precision(
-        batch.core, offsets_of(logp_train, offsets, len(batch)), train, rollout, top, mean_limit,
-        gap_floor, flat_state,
+        batch.core,
+        offsets_of(
+            logp_train, offsets, len(batch), logp_rollout=logp_rollout, mask=mask, logp_top=logp_top
+        ),
+        train, rollout, top, mean_limit, gap_floor, flat_state,
     )  # fmt: skip
     return PrecisionFiltered(state, gates, metrics)
 
@@ -250,12 +263,11 @@ def sample_by_coverage(
     if mode not in ("turn", "geometric"):
         raise ValueError(f"mode is {mode!r}; use 'turn' or 'geometric'")
     flat_state, state = _state(mask, inplace)
-    correct_flags = flat(correct, "correct") != 0
     probability, rejected, metrics = _core.sample_by_coverage(
         batch.core,
         offsets_of(mask, offsets, len(batch)),
         flat_state,
-        flat(correct_flags, "correct", np.uint8),
+        flags(correct, "correct"),
         flat(coverage, "coverage", np.float64),
         flat(speedup, "speedup", np.float64),
         mode == "geometric",
@@ -336,9 +348,8 @@ def rejection_quality(
 ) -> dict[str, float]:
     """Correctness and speed of rejected against kept rows: masked/…, non_masked/…, */mask_rate. Choose
     `reasons` to look at one rule alone."""
-    correct_flags = flat(correct, "correct") != 0
     return _core.rejection_quality(
         offsets_of(state, offsets), flat(state, "state", np.uint8),
-        flat(correct_flags, "correct", np.uint8), flat(speedup, "speedup", np.float64), reasons,
+        flags(correct, "correct"), flat(speedup, "speedup", np.float64), bits_of(reasons, "reasons"),
         list(thresholds),
     )  # fmt: skip

@@ -8,17 +8,12 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from . import _core
-from ._arrays import Array, flat
+from ._arrays import Array, flags, flat
 from .advantage import Advantages
 from .batch import Batch
 
 #: Ends of a conversation that say nothing about the policy.
 ABNORMAL = frozenset({"error", "async_timeout", "no_tool_call"})
-
-
-def _flags(x: Array | None, what: str) -> np.ndarray | None:
-    values = flat(x, what)
-    return None if values is None else flat(values != 0, what, np.uint8)
 
 
 def turn_metrics(
@@ -47,9 +42,9 @@ def turn_metrics(
     best_by_turn_k/ its best correct one so far (an oracle). ValueError on figures that are not finite.
     """
     return _core.turn_metrics(
-        batch.core, _flags(correct, "correct"), flat(speedup, "speedup", np.float64),
-        _flags(compiled, "compiled"), _flags(flagged, "flagged"), _flags(abnormal, "abnormal"),
-        _flags(timeout, "timeout"), flat(time_coverage, "time_coverage", np.float64),
+        batch.core, flags(correct, "correct"), flat(speedup, "speedup", np.float64),
+        flags(compiled, "compiled"), flags(flagged, "flagged"), flags(abnormal, "abnormal"),
+        flags(timeout, "timeout"), flat(time_coverage, "time_coverage", np.float64),
         flat(number_coverage, "number_coverage", np.float64),
         flat(told_speedup, "told_speedup", np.float64), list(thresholds), count_abnormal,
     )  # fmt: skip

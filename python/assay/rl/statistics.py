@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from . import _core
-from ._arrays import Array, flat, integers, seed_of
+from ._arrays import Array, flags, flat, integers, seed_of, to_numpy
 from ._arrays import ids as _ids
 
 
@@ -45,9 +45,8 @@ def fast_p(
 ) -> Interval:
     """Share of tasks ((tasks,) correct, speedup) that are correct with speedup > p (2502.10517;
     inclusive: >=), with Wilson's interval."""
-    flags = flat(correct, "correct") != 0
     speed = flat(speedup, "speedup", np.float64)
-    return Interval(*_core.fast_p(flat(flags, "correct", np.uint8), speed, p, inclusive, confidence))
+    return Interval(*_core.fast_p(flags(correct, "correct"), speed, p, inclusive, confidence))
 
 
 def bca_mean(
@@ -88,11 +87,15 @@ def sign_flip(differences: Array, *, resamples: int = 100000, seed: int = 0) -> 
     return _core.sign_flip(flat(differences, "differences", np.float64), resamples, seed_of(seed))
 
 
-def _pairs(families: dict | None) -> list[tuple[int, int]]:
+def _pairs(families: dict | None, task: Array) -> list[tuple[int, int]]:
     if not families:
         return []
-    tasks = _ids(np.array(list(families.keys())), "families")
-    return list(zip(tasks.tolist(), _ids(np.array(list(families.values())), "families").tolist()))
+    keys = _ids(list(families.keys()), "families")
+    known = set(keys.tolist())
+    for name, number in zip(to_numpy(task, "task").reshape(-1).tolist(), _ids(task, "task").tolist()):
+        if number not in known:  # said here, where tasks still have their names
+            raise ValueError(f"task {name!r} has no family; families needs every task as a key")
+    return list(zip(keys.tolist(), _ids(list(families.values()), "families").tolist()))
 
 
 def hierarchical_mean(
@@ -108,7 +111,7 @@ def hierarchical_mean(
     sample. task, value: (samples,); families maps task to family (None: tasks are resampled)."""
     return Interval(
         *_core.hierarchical_mean(
-            _ids(task, "task"), flat(value, "value", np.float64), _pairs(families), resamples,
+            _ids(task, "task"), flat(value, "value", np.float64), _pairs(families, task), resamples,
             seed_of(seed), confidence,
         )
     )  # fmt: skip
@@ -130,7 +133,7 @@ def hierarchical_difference(
     return Interval(
         *_core.hierarchical_difference(
             _ids(task_a, "task_a"), flat(value_a, "value_a", np.float64), _ids(task_b, "task_b"),
-            flat(value_b, "value_b", np.float64), _pairs(families), resamples, seed_of(seed), confidence,
+            flat(value_b, "value_b", np.float64), _pairs(families, task_a), resamples, seed_of(seed), confidence,
         )
     )  # fmt: skip
 

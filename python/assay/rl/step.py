@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._arrays import Array, flat
+from ._arrays import Array
 from .advantage import advantages, void_turns
 from .batch import Batch
 from .rejection import (
@@ -138,7 +138,7 @@ def training_step(
         quality = rejection_quality(state, correct, speedup, offsets=offsets)
         metrics |= {f"mismatch_quality/{k}": v for k, v in quality.items()}
     # A row whose advantage nobody may use says so.
-    advantage = np.where(flat(keep, "keep") != 0, result.advantage, 0.0)
+    advantage = np.where(keep != 0, result.advantage, 0.0)
     return Step(advantage, state, weights, trained, keep, groups, metrics)
 
 
