@@ -10,6 +10,7 @@ import warnings
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
+import engines
 import numpy as np
 import pytest
 import torch
@@ -21,19 +22,15 @@ from assay.integrations import _engine, turn_rows
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples/rl"
 ENGINE_MODULES = {
     "verl": "verl.trainer.ppo.core_algos",
+    "trl": "trl",
     "skyrl": "skyrl.backends.skyrl_train.utils.ppo_utils",
 }
+WHY_NOT = {engine: engines.why_not(module) for engine, module in ENGINE_MODULES.items()}
 
 
 def installed(package):
     """With what it needs: a package that cannot be imported here counts as not there."""
-    try:
-        importlib.metadata.version(package)
-        if package in ENGINE_MODULES:
-            importlib.import_module(ENGINE_MODULES[package])
-    except Exception:  # noqa: BLE001  whatever an engine raises on import
-        return False
-    return True
+    return not WHY_NOT[package]
 
 
 def test_missing_engine_says_how_to_get_it():
@@ -89,7 +86,7 @@ def test_plain_identifiers_are_prompts():
     assert a.flatten().tolist() == [1.0, -1.0, 3.0]
 
 
-@pytest.mark.skipif(not installed("verl"), reason="verl is not installed: its adapter is NOT tested")
+@pytest.mark.skipif(not installed("verl"), reason=f"{WHY_NOT['verl']}: its adapter is NOT tested")
 class TestVerl:
     @pytest.fixture
     def adapter(self):
@@ -210,7 +207,7 @@ class TestVerl:
             adapter.rollout_correction(level="turn")
 
 
-@pytest.mark.skipif(not installed("skyrl"), reason="SkyRL is not installed: its adapter is NOT tested")
+@pytest.mark.skipif(not installed("skyrl"), reason=f"{WHY_NOT['skyrl']}: its adapter is NOT tested")
 class TestSkyrl:
     def test_registered_estimators_run_through_skyrl(self):
         adapter = importlib.import_module("assay.integrations.skyrl")
@@ -338,11 +335,11 @@ def slime_post(monkeypatch, replies):
 
     if SLIME:
         monkeypatch.syspath_prepend(SLIME)
-        http_utils = importlib.import_module("slime.utils.http_utils")
-        processing = importlib.import_module("slime.utils.processing_utils")
-        from slime.utils.types import Sample as Real
-
-        kind = Real
+        http_utils, processing, types_ = (
+            engines.module(f"slime.utils.{n}", "slime's own HTTP client and Sample are")
+            for n in ("http_utils", "processing_utils", "types")
+        )
+        kind = types_.Sample
     else:
         for name in ("slime", "slime.utils", "slime.utils.http_utils", "slime.utils.processing_utils"):
             monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
@@ -466,11 +463,10 @@ def test_prime_rls_own_loss_module(monkeypatch):
 
     for part in ("src", "packages/prime-rl-configs/src"):
         monkeypatch.syspath_prepend(os.path.join(PRIME_RL, part))
-    loss = importlib.import_module("prime_rl.trainer.rl.loss")
-    from prime_rl.configs.trainer import CustomLossConfig
-
+    loss = engines.module("prime_rl.trainer.rl.loss", "prime-rl's own loss module is")
+    configs = engines.module("prime_rl.configs.trainer", "prime-rl's own loss module is")
     example = tomllib.loads((EXAMPLES / "prime_rl.toml").read_text())["trainer"]["loss"]
-    function = loss.setup_rl_loss_fn(CustomLossConfig(**example))
+    function = loss.setup_rl_loss_fn(configs.CustomLossConfig(**example))
     inputs = loss.LossInputs(
         trainer_logprobs=torch.tensor([-1.0, -0.5, -2.0], requires_grad=True),
         inference_logprobs=torch.tensor([-1.0005, -0.4995, -2.0]), ref_logprobs=None,
@@ -487,10 +483,11 @@ def test_prime_rls_own_loss_module(monkeypatch):
 def prime_rl_source(monkeypatch):
     if not PRIME_RL:
         pytest.skip("ASSAY_PRIME_RL_SOURCE names no checkout of prime-rl: its orchestrator is NOT tested")
-    pytest.importorskip("verifiers.v1", reason="verifiers is not installed: prime-rl's orchestrator is NOT tested")
     for part in ("src", "packages/prime-rl-configs/src"):
         monkeypatch.syspath_prepend(os.path.join(PRIME_RL, part))
     monkeypatch.syspath_prepend(str(EXAMPLES))
+    for name in ("verifiers.v1", "prime_rl.configs.rl", "prime_rl.orchestrator.algo"):
+        engines.module(name, "prime-rl's orchestrator is")
 
 
 def test_prime_rls_configuration_takes_the_example(prime_rl_source):

@@ -52,7 +52,8 @@ def test_the_command_judges_a_batch_in_order(assay_bin):
         Submission("def f(:", task_source=source, options=untimed),
         Submission(GOOD, task_source=source),
     ])  # fmt: skip
-    assert [v["status"] for v in verdicts] == ["incorrect", "correct", "invalid_submission", "correct"]
+    wanted = ["incorrect", "correct", "invalid_submission", "correct"]
+    assert [v["status"] for v in verdicts] == wanted, [v.get("error") for v in verdicts]
     assert verdicts[1]["correctness"]["trials"] == 2 and verdicts[1]["timing"]["speedup"] is None
     assert verdicts[3]["timing"]["speedup"]["value"] > 0
 

@@ -1,16 +1,13 @@
 """The environment through the real skyrl_gym, judged by assay eval; SkyRL's example configuration."""
 
-import importlib
 import os
 import pathlib
 
+import engines
 import pytest
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples/rl"
-try:
-    skyrl_gym = importlib.import_module("skyrl_gym")
-except Exception:  # noqa: BLE001  whatever an engine raises on import
-    pytest.skip("skyrl-gym is not installed: its environment is NOT tested", allow_module_level=True)
+skyrl_gym = engines.module("skyrl_gym", "its environment is", allow_module_level=True)
 
 REFERENCE = (
     "import torch\nclass Model(torch.nn.Module):\n  def forward(self, x): return torch.relu(x)\n"
@@ -55,11 +52,8 @@ def test_an_episode_through_skyrl_gym(assay_bin):
 def test_the_example_configuration_is_skyrls():
     """Every key of it is in SkyRL's own configuration."""
     omegaconf = pytest.importorskip("omegaconf")
-    try:
-        skyrl = importlib.import_module("skyrl.train.config")
-        adapter = importlib.import_module("assay.integrations.skyrl")
-    except Exception as error:  # noqa: BLE001
-        pytest.skip(f"skyrl.train.config cannot be imported here: {error}")
+    skyrl = engines.module("skyrl.train.config", "SkyRL's configuration is")
+    adapter = engines.module("assay.integrations.skyrl", "SkyRL's configuration is")
     example = omegaconf.OmegaConf.load(EXAMPLES / "skyrl.yaml")
     correction = omegaconf.OmegaConf.to_container(example.trainer.algorithm.off_policy_correction)
     assert correction == adapter.rejection()

@@ -1,18 +1,15 @@
 """The taskset and the environment of several turns through the real verifiers package."""
 
 import asyncio
-import importlib
 import json
 import os
 import pathlib
 import sys
 
+import engines
 import pytest
 
-try:
-    vf = importlib.import_module("verifiers.v1")
-except Exception:  # noqa: BLE001  whatever an engine raises on import
-    pytest.skip("verifiers is not installed: its adapter is NOT tested", allow_module_level=True)
+vf = engines.module("verifiers.v1", "its adapter is", allow_module_level=True)
 
 from assay.integrations import evaluator as ev  # noqa: E402
 

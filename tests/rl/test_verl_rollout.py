@@ -3,10 +3,10 @@ judged by assay eval and by assay serve. Only the inference server (a tiny rando
 the storage behind TransferQueue are ours."""
 
 import asyncio
-import importlib
 import os
 import pathlib
 
+import engines
 import numpy as np
 import pytest
 import torch
@@ -17,17 +17,8 @@ from assay.integrations import evaluator as ev
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples/rl"
 
 
-def have_verl():
-    try:
-        importlib.import_module("verl.experimental.agent_loop.agent_loop")
-        importlib.import_module("hydra")
-    except Exception:  # noqa: BLE001  whatever an engine raises on import
-        return False
-    return True
-
-
-if not have_verl():
-    pytest.skip("verl is not installed: its agent loop is NOT tested", allow_module_level=True)
+for name in ("verl.experimental.agent_loop.agent_loop", "hydra"):
+    engines.module(name, "verl's agent loop is", allow_module_level=True)
 
 import tiny  # noqa: E402
 from hydra import compose, initialize_config_dir  # noqa: E402
@@ -37,6 +28,7 @@ from verl.trainer.ppo.v1 import agent_loop_tq  # noqa: E402
 from verl.workers.rollout.replica import TokenOutput  # noqa: E402
 
 import assay.integrations.verl as assay_verl  # noqa: E402
+from assay.integrations.conversation import Outcome  # noqa: E402
 
 PROMPT_LENGTH, RESPONSE_LENGTH = 4096, 6000
 
@@ -99,6 +91,21 @@ def assay(request, assay_bin):
 
 
 @pytest.fixture
+def faults(monkeypatch):
+    """What the judge's own machinery said went wrong: it ends a conversation, on a machine that is too
+    loaded to start a Python within a minute for one."""
+    said, of = [], Outcome.of
+
+    def note(verdict):
+        if verdict["status"] == "infra_error":
+            said.append(verdict.get("error"))
+        return of(verdict)
+
+    monkeypatch.setattr(Outcome, "of", note)
+    return said
+
+
+@pytest.fixture
 def stored(monkeypatch):
     """What the worker hands to TransferQueue."""
     got = {}
@@ -145,7 +152,9 @@ def worker_of(config, inference):
     return kind(config, inference)
 
 
-def test_three_turns_judged_by_assay_and_credited_by_verls_trainer(model_dir, tmp_path, assay, stored):
+def test_three_turns_judged_by_assay_and_credited_by_verls_trainer(
+    model_dir, tmp_path, assay, stored, faults
+):
     """Four conversations of three turns: 12 real verdicts; verl's own advantage step over them."""
     good, wrong, broken = (tiny.answer(c) for c in (tiny.GOOD, tiny.WRONG, tiny.BROKEN))
     script = [[wrong, good, broken], [broken, wrong, good], [good, good, good], [wrong, wrong, wrong]]
@@ -153,6 +162,7 @@ def test_three_turns_judged_by_assay_and_credited_by_verls_trainer(model_dir, tm
     inference = Inference(tiny.tokenizer(), script)
     worker = worker_of(config, inference)
     play(worker, [row() for _ in script])
+    assert not faults, "conversations ended early"
 
     assert len(stored) == 4
     order = [list(inference.turn_of).index(r) for r, _, _ in inference.requests]
