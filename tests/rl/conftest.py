@@ -69,4 +69,7 @@ def served(assay_bin, tmp_path):
         yield re.search(r"http://[^\s\"]+", line).group().rstrip("/")
     finally:
         server.terminate()
-        server.wait(30)
+        try:
+            server.wait(180)  # it lets its workers end; a loaded machine takes its time
+        finally:
+            server.kill()

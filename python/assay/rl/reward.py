@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from . import _core
@@ -23,7 +24,14 @@ def coverage(
     type: str = "time_coverage",
 ) -> float:
     """Share of the time ("time_coverage") or of the launches ("number_coverage") that is in the
-    submission's own kernels, limited to [0, 1]; 0 if there are none at all."""
+    submission's own kernels, limited to [0, 1]; 0 if there are none at all. ValueError on NaN."""
+    figures = {
+        "own_kernels": own_kernels, "all_kernels": all_kernels, "own_time_us": own_time_us,
+        "all_time_us": all_time_us,
+    }  # fmt: skip
+    for name, value in figures.items():
+        if math.isnan(value):
+            raise ValueError(f"{name} is nan; give 0 where nothing was profiled")
     return _core.coverage(own_kernels, all_kernels, own_time_us, all_time_us, type)
 
 

@@ -45,6 +45,8 @@ def fast_p(
 ) -> Interval:
     """Share of tasks ((tasks,) correct, speedup) that are correct with speedup > p (2502.10517;
     inclusive: >=), with Wilson's interval."""
+    if np.isnan(p):
+        raise ValueError("p is nan; give the speedup to exceed")
     speed = flat(speedup, "speedup", np.float64)
     return Interval(*_core.fast_p(flags(correct, "correct"), speed, p, inclusive, confidence))
 
@@ -87,14 +89,19 @@ def sign_flip(differences: Array, *, resamples: int = 100000, seed: int = 0) -> 
     return _core.sign_flip(flat(differences, "differences", np.float64), resamples, seed_of(seed))
 
 
+def _first_outside(task: Array, known: set[int]) -> str:
+    """The first task that is not among the identifiers `known`, by the name that its caller gave it."""
+    names, numbers = to_numpy(task, "task").reshape(-1).tolist(), _ids(task, "task").tolist()
+    return next((repr(name) for name, number in zip(names, numbers) if number not in known), "")
+
+
 def _pairs(families: dict | None, task: Array) -> list[tuple[int, int]]:
     if not families:
         return []
     keys = _ids(list(families.keys()), "families")
     known = set(keys.tolist())
-    for name, number in zip(to_numpy(task, "task").reshape(-1).tolist(), _ids(task, "task").tolist()):
-        if number not in known:  # said here, where tasks still have their names
-            raise ValueError(f"task {name!r} has no family; families needs every task as a key")
+    if name := _first_outside(task, known):
+        raise ValueError(f"task {name} has no family; families needs every task as a key")
     return list(zip(keys.tolist(), _ids(list(families.values()), "families").tolist()))
 
 
@@ -130,6 +137,9 @@ def hierarchical_difference(
 ) -> Interval:
     """The same for a - b: families and tasks are resampled for both together, samples apart. Both arms
     must have the same tasks."""
+    a, b = (set(_ids(task, "task").tolist()) for task in (task_a, task_b))
+    if name := _first_outside(task_a, b) or _first_outside(task_b, a):
+        raise ValueError(f"task {name} has samples in one arm only; leave it out or sample it in both")
     return Interval(
         *_core.hierarchical_difference(
             _ids(task_a, "task_a"), flat(value_a, "value_a", np.float64), _ids(task_b, "task_b"),
