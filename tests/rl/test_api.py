@@ -51,7 +51,7 @@ def test_errors_say_what_to_do():
         rl.sample_by_coverage, batch, np.ones((2, 1)), correct=[1, 1], coverage=[0.5, np.nan]
     )
     assert "must be integers or strings" in message(rl.Batch, **(BATCH | {"group": [0.5, 1.5]}))
-    assert "turn must be whole numbers" in message(rl.Batch, **(BATCH | {"turn": [1.0, 1.5]}))
+    assert "turn holds 1.5; it must be whole numbers" in message(rl.Batch, **(BATCH | {"turn": [1.0, 1.5]}))
     assert "turn must be integers, not <U1" in message(rl.Batch, **(BATCH | {"turn": ["a", "b"]}))
     for keys, said in (({"seed": -1}, "seed is -1"), ({"step": 2**32}, "step is 4294967296")):
         assert said in message(
