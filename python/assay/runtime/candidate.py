@@ -134,6 +134,9 @@ class Candidate:
         inputs, outputs, memory = self.inputs, self.outputs, self.memory
         self._clear()
         gc.collect()
+        if self.device != "cpu":
+            # The libraries' workspaces outlive the rounds; those made in one stand in its memory.
+            torch._C._cuda_clearCublasWorkspaces()
         if memory is not None:
             memory.close()
         for arena in (inputs, outputs):

@@ -39,7 +39,9 @@ class ResultMemory:
     def place(self, tensor: torch.Tensor) -> int:
         """Offset of a tensor in the outputs' memory, IN_SLOT when the judge cannot read it there."""
         address = tensor.data_ptr()
-        if self.begin <= address and address + tensor.nbytes <= self.end and tensor.is_contiguous():
+        # A view may stand for the negated or conjugated values of what is in memory.
+        plain = tensor.is_contiguous() and not tensor.is_neg() and not tensor.is_conj()
+        if plain and self.begin <= address and address + tensor.nbytes <= self.end:
             return address - self.begin
         return native.IN_SLOT
 
