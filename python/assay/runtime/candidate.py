@@ -107,7 +107,7 @@ class Candidate:
             try:
                 self.model = backward.WithGradients(self.model, gradients)
             except LookupError as error:
-                raise Refused("mismatch", "parameters", str(error)) from None
+                raise Refused("exception", "MissingParameter", str(error)) from None
         state = [tree.view(self.inputs.memory, place) for place in plan["state_places"]]
         return {"weights": modules.load_state(self.model, plan["state_names"], state)}
 
