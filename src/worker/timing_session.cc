@@ -130,9 +130,9 @@ Result<Quietness> TimingSession::Flush(uint32_t first, uint32_t calls, uint64_t 
 
 Outcome TimingSession::VerifyOne(uint32_t first, Quietness* quiet) {
   const auto call = static_cast<uint32_t>(seeds_->Next("verify") % candidate_calls_);
-  const std::vector<int64_t> places = candidate_->Places(call, plan_.outputs);
+  const ResultPlaces results = candidate_->Places(call, plan_.outputs);
   Result<Comparison> result =
-      device_->judge().Verify(plan_.lane, first + call, places, /*exact=*/false, QuietNs(), quiet);
+      device_->judge().Verify(plan_.lane, first + call, results, /*exact=*/false, QuietNs(), quiet);
   if (!result.ok()) return InfrastructureFailure(Stage::kTime, result.error());
   if (Outcome outcome = Judged(*quiet, &candidate_busy_); !Passed(outcome)) return outcome;
   if (result->inputs_changed) return InputsChanged(Stage::kTime);

@@ -364,22 +364,25 @@ class Lane:
         size = self.task.output_bytes
         self.outputs.memory[first * size : (first + count) * size].fill_(POISON)
 
-    def results(self, slot: int, places: list[int]) -> list[torch.Tensor]:
-        """A call's outputs: in its slot (-1, or no places), or where the candidate says they stand.
-        Raises OutsideError when that is not in the outputs' memory."""
+    def results(self, slot: int, places: list[int], strides: list[int]) -> list[torch.Tensor]:
+        """A call's outputs: in its slot (-1, or no places), or where the candidate says they stand, with
+        the strides that it says. Raises OutsideError when that is not in the outputs' memory."""
         found = []
         for index, place in enumerate(self.task.output_places):
             at = places[index] if places else -1
             if at < 0:
                 found.append(tree.view(self.outputs.memory, place, slot * self.task.output_bytes))
                 continue
-            size = tree.extent(place["shape"], place["stride"]) * getattr(torch, place["dtype"]).itemsize
-            if at % PLACE_ALIGNMENT or at + size > self.outputs.size:
+            begin, dims = native.MAX_DIMS * index, len(place["shape"])
+            there = {**place, "offset": at, "stride": strides[begin : begin + dims]}
+            size = tree.extent(there["shape"], there["stride"]) * getattr(torch, place["dtype"]).itemsize
+            strided = index < native.MAX_STRIDED and dims <= native.MAX_DIMS and min(there["stride"], default=0) >= 0
+            if at % PLACE_ALIGNMENT or at + size > self.outputs.size or not strided:
                 raise OutsideError(f"output {index} is said to stand at {at}, which is not in the outputs' memory")
-            found.append(tree.view(self.outputs.memory, {**place, "offset": at}))
+            found.append(tree.view(self.outputs.memory, there))
         return found
 
-    def verify(self, slot: int, places: list[int], want_exact: bool) -> dict:
+    def verify(self, slot: int, places: list[int], strides: list[int], want_exact: bool) -> dict:
         """Compares a call's outputs with the reference on that slot's inputs.
 
         The inputs are drawn again: on a GPU, native code in the candidate's process could give its
@@ -389,7 +392,7 @@ class Lane:
         seed, family = self.seeds[slot]
         inputs = task.draw(seed, family)
         changed = not all(_same_bits(a, b) for a, b in zip(tree.flatten(inputs)[1], self.targets(slot)))
-        got = self.results(slot, places)
+        got = self.results(slot, places, strides)
         eager, exact = task.expected(inputs, want_exact, family)
         results = []
         for index, (y, e) in enumerate(zip(got, eager)):
@@ -555,7 +558,7 @@ class Judge:
         quiet = self.watch.quiet(request["quiet_ns"])
         lane = self.lanes[request["lane"]]
         try:
-            result = lane.verify(request["slot"], request["places"], request["exact"])
+            result = lane.verify(request["slot"], request["places"], request["strides"], request["exact"])
         except OutsideError as error:
             result = {"passed": False, "outside": str(error)}
         self._trim()
