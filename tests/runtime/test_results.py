@@ -4,7 +4,7 @@ import types
 
 import pytest
 import torch
-from assay.runtime import judge, native
+from assay.runtime import lane, native
 from assay.runtime.results import ResultMemory
 from assay.runtime.rounds import Rounds, Slots
 
@@ -95,11 +95,11 @@ def test_a_result_of_another_layout_or_elsewhere_is_taken_into_its_slot():
 def judged(strides: list[int], at: int = 0):
     """What the judge reads, of a 2 x 3 float32 output that is said to stand at ``at``."""
     memory = torch.arange(64, dtype=torch.float32).view(torch.uint8)
-    lane = judge.Lane.__new__(judge.Lane)
+    share = lane.Lane.__new__(lane.Lane)
     place = {"dtype": "float32", "shape": [2, 3], "stride": [3, 1], "offset": 0}
-    lane.task = types.SimpleNamespace(output_places=[place], output_bytes=512)
-    lane.outputs = types.SimpleNamespace(memory=memory, size=memory.numel())
-    return lane.results(0, [at], strides + [0] * (native.MAX_DIMS - len(strides)))[0].tolist()
+    share.task = types.SimpleNamespace(output_places=[place], output_bytes=512)
+    share.outputs = types.SimpleNamespace(memory=memory, size=memory.numel())
+    return share.results(0, [at], strides + [0] * (native.MAX_DIMS - len(strides)))[0].tolist()
 
 
 def test_the_judge_reads_with_the_strides_it_is_told():
@@ -109,5 +109,5 @@ def test_the_judge_reads_with_the_strides_it_is_told():
 
 @pytest.mark.parametrize("strides, at", [([-1, 1], 0), ([60, 2], 0), ([3, 1], 240), ([3, 1], 4), ([2**40, 1], 0)])
 def test_the_judge_reads_nothing_outside(strides, at):
-    with pytest.raises(judge.OutsideError):
+    with pytest.raises(lane.OutsideError):
         judged(strides, at)
