@@ -12,10 +12,14 @@ namespace assay {
 /// candidate can write here may be a lie; the worker only compares it with what it expects.
 ///
 ///     worker                          candidate
-///     go = n, thaw  ───────────────▶  WaitGo(n)
-///     clock starts                    K calls, results handed over, device synchronised
-///     WaitDone(n)   ◀───────────────  done = n
+///     go = n, thaw  ───────────────▶  WaitGo(n), queues K calls behind the gate
+///     WaitWord(queued) ◀────────────  queued = n
+///     clock starts, gate = n ──────▶  the device begins; results handed over, all finished
+///     WaitWord(done)   ◀────────────  done = n
 ///     clock stops, freeze
+///
+/// The judge has such a page too: `gate` = n ends its hold number n, and then the device itself
+/// writes `ended` = n. When the round after that is done, `look` = n asks for a look at the device.
 struct ControlPage {
   static constexpr uint32_t kStop = 0xFFFFFFFFu;  ///< a `go` that ends the loop of rounds
   static constexpr size_t kMaxPlaces = 1024;      ///< calls of a round times outputs of a call
@@ -28,6 +32,14 @@ struct ControlPage {
   std::atomic<uint32_t> calls;       ///< worker: calls of round `go`
   std::atomic<uint32_t> first_slot;  ///< worker: first input slot of the round
   std::atomic<uint32_t> failed;      ///< candidate: the round ended in an exception
+  std::atomic<uint32_t> queued;      ///< candidate: the round whose calls the device has been given
+  char pad2[48];
+  std::atomic<uint32_t>
+      gate;  ///< worker: the round (judge: the hold) that may go on; devices read it
+  std::atomic<uint32_t> ended;  ///< judge's device: the last hold that ended
+  char pad3[56];
+  std::atomic<uint32_t> look;  ///< worker, to the judge: the hold whose round is done
+  char pad4[60];
   /// candidate: offset in the outputs' memory of each output of each call, or kInSlot
   std::atomic<uint64_t> places[kMaxPlaces];
 };

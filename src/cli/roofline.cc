@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "gpu/nvml.h"
 #include "roofline/bound.h"
+#include "roofline/target.h"
 
 namespace assay {
 namespace {
@@ -29,12 +30,6 @@ struct Options {
   bool as_json = false;
 };
 
-/// What a bound is computed for.
-struct Target {
-  Card card;
-  std::optional<Calibration> calibration;
-};
-
 Result<json::object> ReadDocument(const std::string& path) {
   ASSAY_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, 16u << 20));
   Result<json::object> document = ParseJsonObject(text);
@@ -42,43 +37,26 @@ Result<json::object> ReadDocument(const std::string& path) {
   return document;
 }
 
-/// A calibrated card; kUnavailable when its figures cannot be.
-Result<Target> Calibrated(const Calibration& calibration) {
-  if (calibration.cpu) return Target{ProcessorCard(calibration), calibration};
-  ASSAY_ASSIGN_OR_RETURN(const Card card, CardOf(calibration.device));
-  const std::vector<std::string> problems = Implausible(calibration, card);
-  if (!problems.empty())
-    return Err(ErrorCode::kUnavailable,
-               "the calibration of {} is not plausible: {}; run `assay calibrate` again, or use "
-               "--datasheet",
-               card.name, Join(problems, "; "));
-  return Target{card, calibration};
-}
-
-Result<Target> ChooseTarget(const Options& options) {
+Result<RooflineTarget> ChooseTarget(const Options& options) {
   if (!options.calibration.empty()) {
     ASSAY_ASSIGN_OR_RETURN(const json::object document, ReadDocument(options.calibration));
     ASSAY_ASSIGN_OR_RETURN(const Calibration calibration, ReadCalibration(document));
-    return Calibrated(calibration);
+    return CalibratedTarget(calibration);
   }
   const std::string folder = CalibrationFolder();
   const bool automatic = options.device == "auto";
   if (!automatic && options.device != "cpu") {
     ASSAY_ASSIGN_OR_RETURN(Card card, FindCard(options.device));
-    return Target{std::move(card), {}};
+    return RooflineTarget{std::move(card), {}};
   }
   if (automatic) {
     if (const Result<std::vector<GpuInfo>> gpus = ListGpus(); gpus.ok() && !gpus->empty()) {
       const GpuInfo& gpu = gpus->front();
-      if (!options.datasheet) {
-        const Result<Calibration> cached = LoadCalibration(folder, gpu.uuid);
-        if (cached.ok()) return Calibrated(*cached);
-        if (cached.error().code != ErrorCode::kNotFound) return cached.error();
-      }
       DeviceFacts facts{.name = gpu.name, .compute = 10 * gpu.compute_major + gpu.compute_minor};
       facts.clock_ghz = gpu.state.max_sm_clock_mhz.value_or(0) / 1e3;
+      if (!options.datasheet) return TargetOf(facts, gpu.uuid, folder);
       ASSAY_ASSIGN_OR_RETURN(Card card, CardOf(facts));
-      return Target{std::move(card), {}};
+      return RooflineTarget{std::move(card), {}};
     }
   }
   const Result<Calibration> cached = LoadCalibration(folder, "cpu");
@@ -86,7 +64,7 @@ Result<Target> ChooseTarget(const Options& options) {
     return Err(cached.error().code, "{}{}", automatic ? "no GPU here, and " : "",
                automatic ? cached.error().message + "; or name a card: --device H200"
                          : cached.error().message + " --device cpu");
-  return Calibrated(*cached);
+  return CalibratedTarget(*cached);
 }
 
 /// Runs a module of the Python package that ships with this program.
@@ -130,7 +108,7 @@ Result<std::vector<json::object>> TraceAll(const Options& options,
   return traces;
 }
 
-Status Explain(const Options& options, const Target& target, const Task& task,
+Status Explain(const Options& options, const RooflineTarget& target, const Task& task,
                const json::object& trace, const json::object& overrides, bool alone) {
   if (const std::string error = GetString(trace, "error"); !error.empty())
     return Err(ErrorCode::kUnavailable, "{} cannot be traced: {}", task.id,
@@ -183,7 +161,7 @@ int ListCards(bool as_json) {
 
 int RunRoofline(const Options& options) {
   if (options.cards) return ListCards(options.as_json);
-  const Result<Target> target = ChooseTarget(options);
+  const Result<RooflineTarget> target = ChooseTarget(options);
   if (!target.ok()) return Report(target.error());
   json::object overrides;
   if (!options.overrides.empty()) {
@@ -221,7 +199,7 @@ int RunCalibrate(const Options& options) {
   if (!document.ok()) return Report(document.error());
   const Result<Calibration> calibration = ReadCalibration(*document);
   if (!calibration.ok()) return Report(calibration.error());
-  if (const Result<Target> target = Calibrated(*calibration); !target.ok()) {
+  if (const Result<RooflineTarget> target = CalibratedTarget(*calibration); !target.ok()) {
     fmt::print("{}\n", options.as_json ? json::serialize(*document) : PrettyJson(*document));
     return Report(target.error());
   }

@@ -1,5 +1,8 @@
+#include <algorithm>
+
 #include "cli/commands.h"
 #include "task/describe.h"
+#include "task/health.h"
 #include "worker/engine.h"
 
 namespace assay {
@@ -11,7 +14,67 @@ struct Options {
   std::string device = "auto";
   std::string task;
   bool as_json = false;
+  bool sizes_only = false;
+  double limit_s = 60;
 };
+
+struct Checked {
+  Result<TaskShape> shape;
+  Result<json::object> health;  ///< of a task that runs
+};
+
+Checked CheckOne(Device* device, int lane, const Task& task, const Options& options) {
+  Judge& judge = device->judge();
+  static_cast<void>(judge.EnsureRunning());
+  Checked checked{.shape = judge.Examine(lane, task, device->size()), .health = json::object()};
+  if (checked.shape.ok() && !options.sizes_only)
+    checked.health = judge.Screen(task, device->size(), options.limit_s);
+  static_cast<void>(judge.Close(lane));
+  return checked;
+}
+
+json::object CheckJson(const Task& task, const Checked& checked, const std::string& size) {
+  json::object line{{"id", task.id}, {"sha256", task.sha256}, {"size", size}};
+  line["ok"] = checked.shape.ok() && checked.health.ok();
+  if (!checked.shape.ok()) {
+    line["error"] = checked.shape.error().message;
+    return line;
+  }
+  const TaskShape& shape = *checked.shape;
+  line["input_bytes"] = shape.input_bytes;
+  line["output_bytes"] = shape.output_bytes;
+  line["state_bytes"] = shape.state_bytes;
+  line["reference_us"] = shape.reference_us;
+  line["mutates_inputs"] = shape.private_inputs;
+  line["stochastic"] = shape.stochastic;
+  if (!checked.health.ok()) line["error"] = checked.health.error().message;
+  if (checked.health.ok())
+    for (const auto& [key, value] : *checked.health) line[key] = value;
+  return line;
+}
+
+void PrintCheck(const Task& task, const Checked& checked) {
+  if (!checked.shape.ok()) {
+    fmt::print("FAIL  {:<36} {}\n", task.id, checked.shape.error().message);
+    return;
+  }
+  const TaskShape& shape = *checked.shape;
+  std::string health = checked.health.ok() ? "" : checked.health.error().message;
+  bool is_void = false;
+  if (checked.health.ok() && !checked.health->empty()) {
+    const Result<TaskHealth> read = ReadTaskHealth(*checked.health);
+    health = read.ok() ? Describe(*read) : read.error().message;
+    is_void = read.ok() && !read->void_by.empty();
+  }
+  fmt::print("{:<5} {:<36} in {:>9.3f} MB  out {:>9.3f} MB  {:>10.1f} us{}{}  {}\n",
+             is_void               ? "VOID"
+             : checked.health.ok() ? "ok"
+                                   : "FAIL",
+             task.id, static_cast<double>(shape.input_bytes) / 1e6,
+             static_cast<double>(shape.output_bytes) / 1e6, shape.reference_us,
+             shape.private_inputs ? "  writes its inputs" : "",
+             shape.stochastic ? "  stochastic" : "", health);
+}
 
 int List(const Options& options) {
   Result<TaskRegistry> registry = OpenTasks(options.specs, ChoosePython(options.python));
@@ -37,7 +100,8 @@ int Show(const Options& options) {
   return kExitOk;
 }
 
-/// Runs each task's reference on this device and reports what it needs.
+/// Runs each task's reference on this device, reports what it needs and what passes it that should
+/// not.
 int Check(const Options& options) {
   const std::string python = ChoosePython(options.python);
   Result<TaskRegistry> registry = OpenTasks(options.specs, python);
@@ -52,37 +116,18 @@ int Check(const Options& options) {
   device_options.python = python;
   device_options.device = options.device;
   device_options.limits.pool = 0;
+  // The screen ends by itself; the judge is replaced when it does not.
+  device_options.limits.judge_s = std::max(device_options.limits.judge_s, 2 * options.limit_s);
   Result<std::unique_ptr<Device>> device = Device::Open(device_options);
   if (!device.ok()) return Report(device.error());
   int failed = 0;
   for (size_t i = 0; i < tasks.size(); ++i) {
-    static_cast<void>((*device)->judge().EnsureRunning());
-    Result<TaskShape> shape =
-        (*device)->judge().Examine(static_cast<int>(i), *tasks[i], (*device)->size());
-    static_cast<void>((*device)->judge().Close(static_cast<int>(i)));
-    if (!shape.ok()) ++failed;
-    if (options.as_json) {
-      json::object line{{"id", tasks[i]->id}, {"sha256", tasks[i]->sha256}, {"ok", shape.ok()}};
-      if (shape.ok()) {
-        line["input_bytes"] = shape->input_bytes;
-        line["output_bytes"] = shape->output_bytes;
-        line["state_bytes"] = shape->state_bytes;
-        line["reference_us"] = shape->reference_us;
-        line["mutates_inputs"] = shape->private_inputs;
-        line["stochastic"] = shape->stochastic;
-      } else {
-        line["error"] = shape.error().message;
-      }
-      fmt::print("{}\n", json::serialize(line));
-    } else if (shape.ok()) {
-      fmt::print("ok    {:<32} in {:>10.3f} MB  out {:>10.3f} MB  {:>10.1f} us{}{}\n", tasks[i]->id,
-                 static_cast<double>(shape->input_bytes) / 1e6,
-                 static_cast<double>(shape->output_bytes) / 1e6, shape->reference_us,
-                 shape->private_inputs ? "  writes its inputs" : "",
-                 shape->stochastic ? "  stochastic" : "");
-    } else {
-      fmt::print("FAIL  {:<32} {}\n", tasks[i]->id, shape.error().message);
-    }
+    const Checked checked = CheckOne(device->get(), static_cast<int>(i), *tasks[i], options);
+    if (!checked.shape.ok() || !checked.health.ok()) ++failed;
+    if (options.as_json)
+      fmt::print("{}\n", json::serialize(CheckJson(*tasks[i], checked, (*device)->size())));
+    else
+      PrintCheck(*tasks[i], checked);
     std::fflush(stdout);
   }
   return failed == 0 ? kExitOk : kExitNotCorrect;
@@ -121,12 +166,20 @@ void AddTasks(CLI::App* app, int* exit_code) {
   show->footer("Example:\n  assay tasks show kb/l1/19 --tasks kernelbench:../KernelBench");
   show->callback([options, exit_code] { *exit_code = Show(*options); });
 
-  CLI::App* check =
-      tasks->add_subcommand("check", "Run references on this machine: size, time, determinism");
+  CLI::App* check = tasks->add_subcommand(
+      "check", "Run references on this machine: size, time, and which trivial programs pass them");
   AddShared(check, options.get());
   check->add_option("--task", options->task, "only this one");
   check->add_option("--device", options->device, "auto, cpu, cuda or cuda:N");
-  check->footer("Example:\n  assay tasks check --device cpu");
+  check->add_option("--limit", options->limit_s, "seconds for the screen of one task")
+      ->capture_default_str();
+  check->add_flag("--sizes-only", options->sizes_only, "leave out the trivial programs");
+  check->footer(
+      "VOID: a trivial program (zeros, a constant, an input, the output for other inputs) passes "
+      "in\n"
+      "every family of inputs; verdicts on such a task are flagged and rewards mask them.\n"
+      "Exit codes: 0 every task runs (void or not), 1 one does not.\n"
+      "Example:\n  assay tasks check --device cpu");
   check->callback([options, exit_code] { *exit_code = Check(*options); });
 }
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -82,6 +83,31 @@ void assay_control_done(void* memory, uint32_t round, int failed) {
   assay::PostWord(page->done, round);
 }
 
+/// Says that all calls of round `round` stand in the device's queue.
+void assay_control_queued(void* memory, uint32_t round) {
+  assay::PostWord(static_cast<assay::ControlPage*>(memory)->queued, round);
+}
+
+/// Lets the device see the page; its address there, or 0.
+uint64_t assay_control_share(void* memory) {
+  if (!driver) {
+    NoDriver();
+    return 0;
+  }
+  auto shared = driver->ShareHost(memory, sizeof(assay::ControlPage));
+  if (shared.ok()) return *shared;
+  Fail(shared.error());
+  return 0;
+}
+
+/// What is queued on `stream` from now on waits for the worker to open the gate of `round`.
+/// `page`: as assay_control_share() returned it.
+int assay_gpu_wait_gate(uint64_t page, uint32_t round, void* stream) {
+  if (!driver) return NoDriver();
+  auto status = driver->WaitValue(stream, page + offsetof(assay::ControlPage, gate), round);
+  return status.ok() ? 0 : Fail(status.error());
+}
+
 /// Memory of `bytes` that others can map from *fd but never for writing; this process can.
 void* assay_host_segment_create(size_t bytes, int sealed_for_others, int* fd) {
   *fd = ::memfd_create("assay-segment", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -147,9 +173,14 @@ int assay_gpu_watch_quiet(uint64_t nanoseconds, assay::CudaDriver::Quiet* quiet)
   return 0;
 }
 
-int assay_gpu_hold(uint64_t nanoseconds) {
+/// Holds the device until the page's gate says `number`, `nanoseconds` at most, and then stores
+/// `count` words. `page`: as assay_control_share() returned it.
+int assay_gpu_hold(uint64_t nanoseconds, uint64_t page, uint32_t number, uint64_t addresses,
+                   uint64_t values, uint32_t count) {
   if (!driver) return NoDriver();
-  auto status = driver->Hold(nanoseconds);
+  auto status =
+      driver->Hold(nanoseconds, page + offsetof(assay::ControlPage, gate),
+                   page + offsetof(assay::ControlPage, ended), number, {addresses, values, count});
   return status.ok() ? 0 : Fail(status.error());
 }
 
@@ -159,6 +190,30 @@ int assay_gpu_await_hold(assay::CudaDriver::Quiet* quiet) {
   if (!held.ok()) return Fail(held.error());
   *quiet = *held;
   return 0;
+}
+
+/// Waits until `look` in the control page says `number`, without giving up the core, and watches
+/// the device at once: 1 done, with what was seen and the times (CLOCK_MONOTONIC, nanoseconds) of
+/// launch and end; 0 after `patience` nanoseconds.
+int assay_gpu_look_when(void* memory, uint32_t number, uint64_t patience, uint64_t nanoseconds,
+                        assay::CudaDriver::Quiet* quiet, uint64_t* times) {
+  if (!driver) return NoDriver();
+  const auto* page = static_cast<const assay::ControlPage*>(memory);
+  const auto deadline = assay::Clock::now() + std::chrono::nanoseconds(patience);
+  while (page->look.load(std::memory_order_acquire) != number) {
+    if (assay::Clock::now() >= deadline) return 0;
+    __builtin_ia32_pause();
+  }
+  const auto now = [] {
+    return static_cast<uint64_t>(
+        std::chrono::nanoseconds(assay::Clock::now().time_since_epoch()).count());
+  };
+  times[0] = now();
+  auto watched = driver->WatchQuiet(nanoseconds);
+  if (!watched.ok()) return Fail(watched.error());
+  times[1] = now();
+  *quiet = *watched;
+  return 1;
 }
 
 int assay_gpu_reset_persisting_l2() {

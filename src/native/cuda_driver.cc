@@ -32,33 +32,104 @@ static_assert(sizeof(AllocationProp) == 32 && sizeof(AccessDesc) == 12);
 
 constexpr int kPosixFd = 1;
 
-// Reads the device's nanosecond clock until `duration` has passed and keeps the largest step.
-constexpr const char* kQuietPtx = R"(
+// Both kernels read the device's nanosecond clock until a time has passed and keep the largest
+// step. The second ends earlier when the word at `release` holds `number`; then it stores values[i]
+// at addresses[i] (one block; all its threads) and, once that is visible everywhere, `number` at
+// `ended`.
+constexpr const char* kPtx = R"(
 .version 7.0
 .target sm_70
 .address_size 64
 .visible .entry assay_quiet(.param .u64 result, .param .u64 duration) {
-  .reg .u64 %out, %duration, %start, %last, %now, %step, %gap, %span;
-  .reg .pred %more;
+  .reg .u64 %out, %duration, %start, %last, %now, %step, %gap, %lost, %span;
+  .reg .pred %more, %jump;
   ld.param.u64 %out, [result];
   ld.param.u64 %duration, [duration];
   cvta.to.global.u64 %out, %out;
   mov.u64 %gap, 0;
+  mov.u64 %lost, 0;
   mov.u64 %start, %globaltimer;
   mov.u64 %last, %start;
 watch:
   mov.u64 %now, %globaltimer;
   sub.u64 %step, %now, %last;
   max.u64 %gap, %gap, %step;
+  setp.gt.u64 %jump, %step, 20000;
+  @%jump add.u64 %lost, %lost, %step;
   mov.u64 %last, %now;
   sub.u64 %span, %now, %start;
   setp.lt.u64 %more, %span, %duration;
   @%more bra watch;
   st.global.u64 [%out], %gap;
   st.global.u64 [%out+8], %span;
+  st.global.u64 [%out+16], %lost;
+  ret;
+}
+.visible .entry assay_hold(.param .u64 result, .param .u64 duration, .param .u64 release,
+                           .param .u64 ended, .param .u32 number, .param .u64 addresses,
+                           .param .u64 values, .param .u32 count) {
+  .reg .u64 %out, %duration, %start, %last, %now, %step, %gap, %lost, %span;
+  .reg .u64 %release, %ended, %addresses, %values, %at, %where, %what;
+  .reg .u32 %number, %seen, %count, %i, %thread, %threads;
+  .reg .pred %follower, %end, %jump;
+  ld.param.u64 %out, [result];
+  ld.param.u64 %duration, [duration];
+  ld.param.u64 %release, [release];
+  ld.param.u64 %ended, [ended];
+  ld.param.u32 %number, [number];
+  ld.param.u64 %addresses, [addresses];
+  ld.param.u64 %values, [values];
+  ld.param.u32 %count, [count];
+  mov.u32 %thread, %tid.x;
+  mov.u32 %threads, %ntid.x;
+  setp.ne.u32 %follower, %thread, 0;
+  @%follower bra wait;
+  mov.u64 %gap, 0;
+  mov.u64 %lost, 0;
+  mov.u64 %start, %globaltimer;
+  mov.u64 %last, %start;
+watch:
+  mov.u64 %now, %globaltimer;
+  sub.u64 %step, %now, %last;
+  max.u64 %gap, %gap, %step;
+  setp.gt.u64 %jump, %step, 20000;
+  @%jump add.u64 %lost, %lost, %step;
+  mov.u64 %last, %now;
+  sub.u64 %span, %now, %start;
+  setp.ge.u64 %end, %span, %duration;
+  @%end bra told;
+  ld.relaxed.sys.u32 %seen, [%release];
+  setp.ne.u32 %end, %seen, %number;
+  @%end bra watch;
+told:
+  st.u64 [%out], %gap;
+  st.u64 [%out+8], %span;
+  st.u64 [%out+16], %lost;
+wait:
+  bar.sync 0;
+  mov.u32 %i, %thread;
+  setp.ge.u32 %end, %i, %count;
+  @%end bra stored;
+store:
+  mul.wide.u32 %at, %i, 8;
+  add.u64 %where, %addresses, %at;
+  ld.u64 %where, [%where];
+  add.u64 %what, %values, %at;
+  ld.u64 %what, [%what];
+  st.u64 [%where], %what;
+  add.u32 %i, %i, %threads;
+  setp.lt.u32 %end, %i, %count;
+  @%end bra store;
+stored:
+  membar.sys;
+  bar.sync 0;
+  @%follower bra done;
+  st.release.sys.u32 [%ended], %number;
+done:
   ret;
 }
 )";
+constexpr unsigned kHoldThreads = 256;
 
 }  // namespace
 
@@ -87,6 +158,9 @@ struct CudaDriver::Table {
   int (*mem_free)(DevicePtr);
   int (*copy_to_host)(void*, DevicePtr, size_t);
   int (*reset_persisting)();
+  int (*host_register)(void*, size_t, unsigned);
+  int (*host_device_pointer)(DevicePtr*, void*, unsigned);
+  int (*wait_value)(void*, DevicePtr, uint32_t, unsigned);
 };
 
 Status CudaDriver::Check(int code, const char* what) const {
@@ -131,6 +205,9 @@ Result<CudaDriver> CudaDriver::Open(int device) {
   load(table.mem_free, "cuMemFree_v2");
   load(table.copy_to_host, "cuMemcpyDtoH_v2");
   load(table.reset_persisting, "cuCtxResetPersistingL2Cache");
+  load(table.host_register, "cuMemHostRegister_v2");
+  load(table.host_device_pointer, "cuMemHostGetDevicePointer_v2");
+  load(table.wait_value, "cuStreamWaitValue32_v2");
   if (missing != nullptr)
     return Err(ErrorCode::kUnavailable, "the CUDA driver has no {}: it is too old", missing);
 
@@ -207,25 +284,53 @@ CudaDriver::DevicePtr CudaDriver::Allocate(size_t bytes) {
 
 void CudaDriver::Free(DevicePtr address) { table_->mem_free(address); }
 
-Status CudaDriver::LaunchWatch(uint64_t nanoseconds) {
-  if (quiet_kernel_ == nullptr) {
-    void* module = nullptr;
-    ASSAY_RETURN_IF_ERROR(Check(table_->module_load(&module, kQuietPtx), "cuModuleLoadData"));
-    ASSAY_RETURN_IF_ERROR(Check(table_->mem_alloc(&quiet_result_, sizeof(Quiet)), "cuMemAlloc"));
-    ASSAY_RETURN_IF_ERROR(Check(table_->module_function(&quiet_kernel_, module, "assay_quiet"),
-                                "cuModuleGetFunction"));
-  }
-  void* arguments[] = {&quiet_result_, &nanoseconds};
-  return Check(table_->launch(quiet_kernel_, 1, 1, 1, 1, 1, 1, 0, nullptr, arguments, nullptr),
-               "cuLaunchKernel");
+Result<CudaDriver::DevicePtr> CudaDriver::ShareHost(void* memory, size_t bytes) {
+  constexpr size_t kPage = 4096;
+  constexpr unsigned kMapped = 2;
+  bytes = (bytes + kPage - 1) / kPage * kPage;
+  ASSAY_RETURN_IF_ERROR(Check(table_->host_register(memory, bytes, kMapped), "cuMemHostRegister"));
+  DevicePtr address = 0;
+  ASSAY_RETURN_IF_ERROR(
+      Check(table_->host_device_pointer(&address, memory, 0), "cuMemHostGetDevicePointer"));
+  return address;
+}
+
+Status CudaDriver::WaitValue(void* stream, DevicePtr address, uint32_t value) {
+  constexpr unsigned kEqual = 1;
+  return Check(table_->wait_value(stream, address, value, kEqual), "cuStreamWaitValue32");
+}
+
+Status CudaDriver::LoadKernels() {
+  if (hold_kernel_ != nullptr) return {};
+  void* module = nullptr;
+  ASSAY_RETURN_IF_ERROR(Check(table_->module_load(&module, kPtx), "cuModuleLoadData"));
+  ASSAY_RETURN_IF_ERROR(Check(table_->mem_alloc(&quiet_result_, sizeof(Quiet)), "cuMemAlloc"));
+  ASSAY_RETURN_IF_ERROR(
+      Check(table_->module_function(&quiet_kernel_, module, "assay_quiet"), "cuModuleGetFunction"));
+  return Check(table_->module_function(&hold_kernel_, module, "assay_hold"), "cuModuleGetFunction");
 }
 
 Result<CudaDriver::Quiet> CudaDriver::WatchQuiet(uint64_t nanoseconds) {
-  ASSAY_RETURN_IF_ERROR(LaunchWatch(nanoseconds));
+  ASSAY_RETURN_IF_ERROR(LoadKernels());
+  void* arguments[] = {&quiet_result_, &nanoseconds};
+  ASSAY_RETURN_IF_ERROR(
+      Check(table_->launch(quiet_kernel_, 1, 1, 1, 1, 1, 1, 0, nullptr, arguments, nullptr),
+            "cuLaunchKernel"));
   return AwaitHold();
 }
 
-Status CudaDriver::Hold(uint64_t nanoseconds) { return LaunchWatch(nanoseconds); }
+Status CudaDriver::Hold(uint64_t nanoseconds, DevicePtr release, DevicePtr ended, uint32_t number,
+                        const Stores& stores) {
+  ASSAY_RETURN_IF_ERROR(LoadKernels());
+  DevicePtr addresses = stores.addresses;
+  DevicePtr values = stores.values;
+  uint32_t count = stores.count;
+  void* arguments[] = {&quiet_result_, &nanoseconds, &release, &ended,
+                       &number,        &addresses,   &values,  &count};
+  return Check(
+      table_->launch(hold_kernel_, 1, 1, 1, kHoldThreads, 1, 1, 0, nullptr, arguments, nullptr),
+      "cuLaunchKernel");
+}
 
 Result<CudaDriver::Quiet> CudaDriver::AwaitHold() {
   Quiet quiet;

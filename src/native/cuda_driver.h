@@ -41,12 +41,27 @@ class CudaDriver {
   struct Quiet {
     uint64_t max_gap_ns = 0;
     uint64_t span_ns = 0;
+    uint64_t lost_ns = 0;  ///< sum of the jumps over 20 us
   };
   Result<Quiet> WatchQuiet(uint64_t nanoseconds);
 
-  /// Occupies the GPU with a one-thread kernel of `nanoseconds`; returns as soon as it is launched.
-  /// Work of other contexts waits for its end, unless it outlasts the driver's time slice (2 ms).
-  Status Hold(uint64_t nanoseconds);
+  /// The device's address of host memory that begins at a page; it stays shared for good.
+  Result<DevicePtr> ShareHost(void* memory, size_t bytes);
+
+  /// Lets what is queued on `stream` from now on wait until the word at `address` equals `value`.
+  Status WaitValue(void* stream, DevicePtr address, uint32_t value);
+
+  /// 8-byte words to be stored; arrays in device memory, unchanged until the hold has ended.
+  struct Stores {
+    DevicePtr addresses = 0;
+    DevicePtr values = 0;
+    uint32_t count = 0;
+  };
+  /// Occupies the GPU until the word at `release` equals `number`, `nanoseconds` at most; returns
+  /// as soon as that is launched. Then `stores` are made, and last `number` is written to `ended`.
+  /// Runnable work of other contexts waits meanwhile, for the driver's time slice (2 ms) at least.
+  Status Hold(uint64_t nanoseconds, DevicePtr release, DevicePtr ended, uint32_t number,
+              const Stores& stores);
   /// Waits for the end of the hold; what it returns tells whether work of others came between.
   Result<Quiet> AwaitHold();
 
@@ -57,13 +72,14 @@ class CudaDriver {
   struct Table;
   CudaDriver() = default;
   Status Check(int code, const char* what) const;
-  Status LaunchWatch(uint64_t nanoseconds);
+  Status LoadKernels();
   Result<Segment> Map(uint64_t handle, size_t bytes, bool writable);
 
   const Table* table_ = nullptr;
   int device_ = 0;
   void* context_ = nullptr;
   void* quiet_kernel_ = nullptr;
+  void* hold_kernel_ = nullptr;
   DevicePtr quiet_result_ = 0;
 };
 

@@ -442,7 +442,8 @@ Status WeighPromptsByVariance(const Index& index, std::span<const uint8_t> keep,
     Sums& group = sums[index.group_of(row)];
     group.n += 1;
     group.a2w += advantage[row] * advantage[row] * weight[row];
-    group.a_root_w += advantage[row] * std::sqrt(weight[row]);
+    // In float32 a sum of weights near 0 may come out below it.
+    group.a_root_w += advantage[row] * std::sqrt(std::max(weight[row], 0.0));
   }
   std::vector<double> precision(index.groups(), 0.0);
   double total = 0;

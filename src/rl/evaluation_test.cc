@@ -87,6 +87,7 @@ TEST(SignFlip, ExactAndSampled) {
   const std::vector<double> none(6, 0.0);
   EXPECT_EQ(*SignFlip(none), 1.0);
   std::vector<double> many;
+  many.reserve(30);
   for (int i = 0; i < 30; ++i) many.push_back(i % 2 == 0 ? .3 : -.28);
   EXPECT_GT(*SignFlip(many, 2000), .5);
   const std::vector<double> shifted(30, .1);

@@ -240,6 +240,11 @@ Result<Filtered> FilterGroups(const Index& index, const Rows& rows, std::span<co
     return Err(ErrorCode::kInvalid,
                "max_groups, samples_per_group and min_group_size must be >= 0");
   }
+  if (!(options.smallest_std >= 0) || std::isnan(options.reward_threshold)) {
+    return Err(ErrorCode::kInvalid,
+               "smallest_std is {}, it must be >= 0; reward_threshold is {}, it must be a number",
+               options.smallest_std, options.reward_threshold);
+  }
   return Filter(index, rows, length, options).Run();
 }
 

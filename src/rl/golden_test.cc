@@ -356,6 +356,24 @@ TEST(GoldenCoverage, KeepProbabilities) {
   EXPECT_EQ(state[4], kTrained);
 }
 
+TEST(Coverage, NegativeSpeedupThresholdIsOff) {
+  const std::vector<int64_t> same = {0};
+  const std::vector<int64_t> turn = {1};
+  const std::vector<int64_t> offsets = {0, 1};
+  const std::vector<uint8_t> correct = {1};
+  const std::vector<double> coverage = {.1};
+  std::vector<TokenState> state = {kTrained};
+  const Rows rows{same, same, turn, {}, {}};
+  const Index index = *Index::Build(rows);
+  const auto sample = [&](double threshold) {
+    return SampleByCoverage(index, rows, offsets, {correct, {}, coverage},
+                            {.speedup_threshold = threshold}, state);
+  };
+  EXPECT_EQ(sample(-1)->keep_probability[0], 0.0);
+  EXPECT_THAT(sample(0).error().message, HasSubstr("speedup has 0 entries"));
+  EXPECT_THAT(sample(NAN).error().message, HasSubstr("speedup_threshold is nan"));
+}
+
 TEST(GoldenReward, Recipe) {
   const auto reward = [](double speedup, double coverage) {
     const Evaluation e{.completed = true,

@@ -333,6 +333,14 @@ Status CheckLoss(const LossInputs<T>& in, const LossOptions& options, size_t gra
     return Err(ErrorCode::kInvalid, "entropy_quantile is {}; it must be in [0, 1]",
                options.entropy_quantile);
   }
+  if (!(options.risk_probability >= 0 && options.risk_probability <= 1)) {
+    return Err(ErrorCode::kInvalid, "risk_probability is {}; it must be in [0, 1], 0 turns it off",
+               options.risk_probability);
+  }
+  if (!(options.norm_length >= 0)) {
+    return Err(ErrorCode::kInvalid, "norm_length is {}; it must be >= 0, 0 is the longest row",
+               options.norm_length);
+  }
   return {};
 }
 

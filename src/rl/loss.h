@@ -89,7 +89,8 @@ struct Loss {
 /// then filters, weights, aggregation and scale, in this order. kGspo uses the row's first trained
 /// token's advantage, clips without dual clip, and takes the mean over rows, without weights,
 /// aggregation and scale. Gradients are one-sided at the kinks as automatic differentiation of
-/// max, min and clip gives them. Deterministic; sums are in double.
+/// max, min and clip gives them. Deterministic; sums are in double. A figure of a trained token
+/// that is not a number makes the loss one: it is not hidden.
 template <typename T>
 Result<Loss> PolicyLoss(const LossInputs<T>& inputs, const LossOptions& options,
                         std::span<T> gradient, std::span<T> entropy_gradient = {});

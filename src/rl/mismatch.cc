@@ -234,6 +234,18 @@ ScanBounds BoundsOf(const MismatchOptions& options) {
   return bounds;
 }
 
+std::vector<int64_t> PopulationTokens(std::span<const int64_t> offsets,
+                                      std::span<const TokenState> state) {
+  std::vector<int64_t> counts(offsets.size() - 1);
+  ForRows(offsets, [&](size_t begin, size_t end) {
+    for (size_t row = begin; row < end; ++row) {
+      counts[row] = std::count_if(state.begin() + offsets[row], state.begin() + offsets[row + 1],
+                                  InPopulation);
+    }
+  });
+  return counts;
+}
+
 /// Importance weights of an aggregated level, one per row.
 template <typename T>
 void RowWeights(const Tokens<T>& tokens, std::span<const TokenState> state,
@@ -321,17 +333,18 @@ Result<Rejection> RejectionForRate(const Index& index, const Tokens<T>& tokens,
     return Err(ErrorCode::kInvalid, "rate is {}; it must be in [0, 1]", rate);
   }
   ASSAY_ASSIGN_OR_RETURN(const std::vector<double> ratios, LogRatios(index, tokens, state, level));
-  const RowCounts counts = CountTokens(tokens.offsets, state);
+  const std::vector<int64_t> population = PopulationTokens(tokens.offsets, state);
   std::vector<double> sizes;
   for (size_t t = 0; t < index.trajectories(); ++t) {
     bool any = false;
     for (const uint32_t row : index.turns_of(t)) {
-      if (counts.response[row] == 0) continue;
+      if (population[row] == 0) continue;
       if (IsTurnLevel(level) || !any) sizes.push_back(std::abs(ratios[row]));
       any = true;
     }
   }
-  if (sizes.empty()) return Err(ErrorCode::kInvalid, "the batch has no response token");
+  if (sizes.empty())
+    return Err(ErrorCode::kInvalid, "the batch has no response token but of void turns");
   std::ranges::sort(sizes);
   const auto kept =
       static_cast<size_t>(std::ceil((1.0 - rate) * static_cast<double>(sizes.size())));

@@ -12,9 +12,8 @@ namespace assay::rl {
 /// What the rejections did to the learning signal. Names:
 ///
 ///     response_tokens, trained_tokens, trained_fraction
-///     rejected_fraction/{mismatch,veto,band,coverage,void,group,other}   of response tokens; a
-///     token
-///                     with two reasons counts in both
+///     rejected_fraction/{mismatch,veto,band,coverage,void,group,other}
+///                            of response tokens; one with two reasons counts in both
 ///     advantage_sum          sum of A over trained tokens: far from 0 means that rejection removed
 ///                            one sign more than the other
 ///     advantage_sum_before   the same over all response tokens of turns that are not void

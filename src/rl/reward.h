@@ -63,8 +63,7 @@ enum class RewardFunction {
   kSpeedup,
   /// weighted/1: the same with [speedup >= 1 + epsilon] for s.
   kWeighted,
-  /// staircase/1: -1 without a result or for a decoy; compilation_fail; correctness_fail; for
-  /// correct
+  /// staircase/1: -1 without a result or for a decoy; compilation_fail; correctness_fail; correct
   /// ones 1, 0.8, 0.6, 0.4, 0.2 at speedups of 3, 2, 1.5, 1.2, 1, else `slower`.
   kStaircase,
   /// graded/1: speedup/1 for correct submissions, whose speed alone it pays; compilation_fail and

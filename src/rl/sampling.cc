@@ -10,6 +10,11 @@ namespace {
 
 constexpr double kSmallestCoverage = 1e-8;
 
+/// Some configurations say "off" with a negative speedup.
+bool SparesFast(const CoverageOptions& options) {
+  return options.speedup_threshold && !(*options.speedup_threshold < 0);
+}
+
 double KeepProbability(double coverage, const CoverageOptions& options) {
   if (options.width == 0) return coverage >= options.threshold ? 1.0 : 0.0;
   return std::clamp((coverage - options.threshold) / options.width, 0.0, 1.0);
@@ -106,8 +111,11 @@ Status Check(const Index& index, const Rows& rows, std::span<const int64_t> offs
   ASSAY_RETURN_IF_ERROR(CheckSize("turn", rows.turn.size(), index.rows()));
   ASSAY_RETURN_IF_ERROR(CheckSize("correct", outcomes.correct.size(), index.rows()));
   ASSAY_RETURN_IF_ERROR(CheckSize("coverage", outcomes.coverage.size(), index.rows()));
+  if (options.speedup_threshold && std::isnan(*options.speedup_threshold)) {
+    return Err(ErrorCode::kInvalid, "speedup_threshold is nan; leave it out to turn it off");
+  }
   ASSAY_RETURN_IF_ERROR(
-      CheckSize("speedup", outcomes.speedup.size(), index.rows(), !options.speedup_threshold));
+      CheckSize("speedup", outcomes.speedup.size(), index.rows(), !SparesFast(options)));
   if (!(options.width >= 0) || std::isnan(options.threshold)) {
     return Err(ErrorCode::kInvalid, "coverage threshold {} and width {}: the width must be >= 0",
                options.threshold, options.width);
@@ -140,8 +148,7 @@ Result<CoverageSampling> SampleByCoverage(const Index& index, const Rows& rows,
   result.rejected.assign(index.rows(), 0);
   for (size_t row = 0; row < index.rows(); ++row) {
     if (index.is_padding(row)) continue;
-    const bool fast =
-        options.speedup_threshold && outcomes.speedup[row] >= *options.speedup_threshold;
+    const bool fast = SparesFast(options) && outcomes.speedup[row] >= *options.speedup_threshold;
     if (outcomes.correct[row] != 0 && !fast) {
       result.keep_probability[row] = KeepProbability(coverage[row], options);
     }

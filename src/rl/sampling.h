@@ -15,8 +15,7 @@ namespace assay::rl {
 ///
 ///     p = 1                                             if it is not correct
 ///     p = clip((c - threshold) / width, 0, 1)           if it is; [c >= threshold] if width is 0
-///     p = 1                                             if its speedup is at least
-///     speedup_threshold
+///     p = 1                                             if speedup >= speedup_threshold
 ///
 /// where c is the turn's coverage limited to [0, 1], or with `geometric` the geometric mean over
 /// the trajectory's turns that still have a trained token, coverage taken as at least 1e-8.
@@ -26,7 +25,7 @@ struct CoverageOptions {
   bool correct_only = false;
   double threshold = 0.3;
   double width = 0.1;
-  std::optional<double> speedup_threshold;
+  std::optional<double> speedup_threshold;  ///< absent or negative: off
   /// What a rejected turn takes along: kTurn, kSuffix or kTrajectory.
   Scope scope = Scope::kTurn;
   /// One draw for the trajectory instead of one per turn.

@@ -13,8 +13,8 @@ struct TurnOutcomes {
   std::span<const double> speedup;         ///< read where correct
   std::span<const uint8_t> compiled = {};  ///< may be empty, as all that follow
   std::span<const uint8_t> flagged = {};   ///< an integrity violation or a decoy
-  std::span<const uint8_t> abnormal =
-      {};  ///< the turn has no verdict: no room left, an episode's error
+  /// The turn has no verdict: no room was left, or the episode broke off.
+  std::span<const uint8_t> abnormal = {};
   std::span<const uint8_t> timeout = {};
   std::span<const double> time_coverage = {};
   std::span<const double> number_coverage = {};
@@ -44,9 +44,8 @@ struct TurnMetricsOptions {
 ///                        correct)                                            (with flagged only)
 ///     multiturn/         num_turns_mean, num_turns_min, num_turns_max, void_turn_rate (of turns)
 ///     data/              total_actual_turns, valid_turns, valid_turns_rate,
-///     filtered_abnormal_turns,
-///                        abnormal_turns_rate, total_timeout_turns, timeout_turns_rate,
-///                        padding_turns, unique_samples
+///                        filtered_abnormal_turns, abnormal_turns_rate, total_timeout_turns,
+///                        timeout_turns_rate, padding_turns, unique_samples
 ///
 ///     SPEED     {mean,max,min}_performance over correct ones, mean_performance_in_all with wrong
 ///               ones as 0, fast@p of correct ones, fast@p_in_all (the usual fast_p),

@@ -195,6 +195,7 @@ Bound ComputeBound(const Work& work, const Card& card, const Calibration* calibr
     for (const char* name : {"dram_copy", "dram_read", "dram_write"})
       if (const auto best = calibration->best_gbs.find(name); best != calibration->best_gbs.end())
         gbs = std::max(gbs, best->second);
+  bound.bytes = read + write;
   const double resident = std::min(write, card.l2_bytes);
   bound.bound_terms.push_back(
       {.name = "memory",
@@ -232,7 +233,9 @@ RooflineReport ToReport(const Bound& bound) {
           .fraction = 0,
           .limiter = bound.limiter,
           .precision = bound.precision,
-          .source = bound.source};
+          .source = bound.source,
+          .bytes = bound.bytes,
+          .fusion_gain = bound.fusion_gain};
 }
 
 Result<std::optional<BoundOverride>> FindOverride(const json::object& overrides,

@@ -45,6 +45,7 @@ struct Bound {
   std::string card;
   std::string source;      ///< "datasheet", "calibrated"
   double eager_us = 0;     ///< the traffic of the reference's operators at the bound's memory rate
+  double bytes = 0;        ///< that must be moved
   double fusion_gain = 1;  ///< the most that moving no more than needed gains over that
   std::vector<std::string> notes;
 };

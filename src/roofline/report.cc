@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <utility>
 
 namespace assay {
 namespace {
@@ -14,6 +15,7 @@ constexpr double kTolerance = 0.03;
 // One byte at the fastest memory, and four months.
 constexpr double kLeastUs = 1e-9;
 constexpr double kMostUs = 1e13;
+constexpr double kMost = 1e24;  // Bytes.
 
 /// As the rest of a verdict: six significant digits.
 double Rounded(double value) { return std::strtod(fmt::format("{:.6g}", value).c_str(), nullptr); }
@@ -54,6 +56,8 @@ json::object ToJson(const RooflineReport& report) {
   out["limiter"] = report.limiter;
   out["precision"] = report.precision;
   out["source"] = report.source;
+  out["bytes"] = Rounded(report.bytes);
+  out["fusion_gain"] = Rounded(report.fusion_gain);
   return out;
 }
 
@@ -70,6 +74,12 @@ Result<RooflineReport> ReadRoofline(const json::object& object) {
   report.limiter = GetString(object, "limiter");
   report.precision = GetString(object, "precision");
   report.source = GetString(object, "source");
+  for (const auto& [name, figure] :
+       {std::pair{"bytes", &report.bytes}, std::pair{"fusion_gain", &report.fusion_gain}}) {
+    *figure = GetDouble(object, name, 0);
+    if (!(*figure >= 0 && *figure <= kMost))
+      return Err(ErrorCode::kInvalid, "roofline.{} must be a number from 0 to {}", name, kMost);
+  }
   return report;
 }
 

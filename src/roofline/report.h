@@ -14,10 +14,13 @@ struct RooflineReport {
   double bound_us = 0;  ///< no correct program can be measured below this; > 0
   /// What a very good kernel takes on this very card; absent where it was not calibrated.
   std::optional<double> calibrated_us;
-  double fraction = 0;    ///< Attainable() over the measured time, at most 1; 0 where not measured
-  std::string limiter;    ///< "memory", "matrix", "vector", "launch", "override"
-  std::string precision;  ///< of the matrix work in the bound: "tf32", "bf16", ...; may be empty
-  std::string source;     ///< where the card's rates come from: "calibrated", "datasheet"
+  double fraction = 0;     ///< Attainable() over the measured time, at most 1; 0 where not measured
+  std::string limiter;     ///< "memory", "matrix", "vector", "launch", "override"
+  std::string precision;   ///< of the matrix work in the bound: "tf32", "bf16", ...; may be empty
+  std::string source;      ///< where the card's rates come from: "calibrated", "datasheet"
+  double bytes = 0;        ///< that any program must move; 0 unknown
+  double fusion_gain = 0;  ///< the most that moving no more than that gains over the reference's
+                           ///< operators one by one; 0 unknown
 };
 
 /// The time that a reward or a fraction aims at: the calibrated one where there is one, but never

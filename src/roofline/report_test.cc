@@ -13,7 +13,9 @@ RooflineReport Example() {
           .fraction = 0,
           .limiter = "memory",
           .precision = "",
-          .source = "calibrated"};
+          .source = "calibrated",
+          .bytes = 1e8,
+          .fusion_gain = 2};
 }
 
 TEST(RooflineReport, AimsAtTheCalibratedTimeButNeverBelowTheBound) {
@@ -72,6 +74,13 @@ TEST(RooflineReport, RefusesWhatNoBoundCanBe) {
   json::object document = ToJson(Example());
   document["fraction"] = 1.5;
   EXPECT_FALSE(ReadRoofline(document).ok());
+  for (const char* member : {"bytes", "fusion_gain"}) {
+    document = ToJson(Example());
+    document[member] = -1;
+    EXPECT_FALSE(ReadRoofline(document).ok());
+    document.erase(member);  // As older documents.
+    EXPECT_TRUE(ReadRoofline(document).ok());
+  }
   document = ToJson(Example());
   document.erase("bound_us");
   EXPECT_FALSE(ReadRoofline(document).ok());

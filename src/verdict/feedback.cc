@@ -20,6 +20,8 @@ constexpr size_t kMaxName = 80;
 constexpr size_t kMaxReason = 240;
 constexpr size_t kMaxErrors = 3;
 constexpr size_t kMaxNotes = 6;
+constexpr double kMuchLeft = 0.7;     // Of the roofline: below it a hint may help.
+constexpr double kWorthFusing = 1.5;  // Times the traffic that is needed.
 
 /// Text of the submission, each line indented.
 std::string Quote(std::string_view text) {
@@ -215,6 +217,26 @@ std::string Times(const Verdict& verdict) {
   return text;
 }
 
+/// How far it is from what the card can do, and what to do about it.
+std::string Roofline(const Verdict& verdict) {
+  if (!verdict.roofline || verdict.roofline->fraction <= 0) return "";
+  const RooflineReport& report = *verdict.roofline;
+  const double time_us = verdict.candidate_us.median;
+  const bool memory = report.limiter == "memory";
+  std::string text =
+      fmt::format("Roofline: {:.3g} % of what this card can reach ({:.4g} us; limited by {}).",
+                  100 * report.fraction, Attainable(report),
+                  memory ? "memory traffic" : ScrubLine(report.limiter, kMaxName));
+  if (report.bytes > 0 && memory)
+    text += fmt::format(" Inputs and outputs are {:.4g} MB; moved once in that time: {:.4g} GB/s.",
+                        report.bytes / 1e6, report.bytes / time_us / 1e3);
+  if (report.fraction < kMuchLeft && report.fusion_gain > kWorthFusing)
+    text += fmt::format(
+        " The reference's operators, one by one, move {:.3g} times what is needed: fuse them.",
+        report.fusion_gain);
+  return text + "\n";
+}
+
 std::string Notes(const Verdict& verdict) {
   std::vector<std::string> notes;
   for (const LintFinding& finding : verdict.records.lint.findings) {
@@ -252,6 +274,7 @@ std::string Feedback(const Verdict& verdict, const FeedbackOptions& options) {
                         StageMeaning(verdict.error.stage));
   text += Details(verdict);
   text += Times(verdict);
+  text += Roofline(verdict);
   if (WantsNotes(verdict.status)) text += Notes(verdict);
   return TruncateMiddle(Trim(text), std::max(options.max_bytes, kMinBytes));
 }

@@ -6,6 +6,10 @@ namespace assay {
 namespace {
 
 constexpr FlagInfo kFlags[] = {
+    {"at_roof", "The time is the bound of the card, within the error of clock and bound.", false},
+    {"audited",
+     "The time was below the card's bound for this task at first and was measured a second time.",
+     false},
     {"child_processes",
      "The submission started processes; they were stopped before its time was taken.", true},
     {"clock_disagrees",
@@ -23,8 +27,16 @@ constexpr FlagInfo kFlags[] = {
      true},
     {"own_inputs_defined",
      "The submission defines input functions or sizes; the task's own were used.", true},
+    {"reduced_precision",
+     "The values agree with float64 in far fewer bits than the reference's: TF32 or half precision "
+     "was used inside.",
+     true},
     {"sandbox_degraded", "This machine lacks part of the sandbox; the environment says which.",
      false},
+    {"superluminal",
+     "The time is less than the card needs for this task, so it is not paid: does every call read "
+     "all inputs and write all outputs?",
+     true},
     {"triton_interpreter",
      "Kernels ran in Triton's interpreter on the CPU; times are not meaningful.", false},
     {"void_task", "A trivial program passes this task; its score means nothing.", false},

@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "lint/lint.h"
+#include "roofline/report.h"
 #include "timing/statistics.h"
 
 namespace assay {
@@ -68,6 +69,18 @@ struct Correctness {
   double rtol = 0;
   std::string reference;  ///< precision of the expected values: "float64", "float32", "exact"
   std::string weights;    ///< "copied" (by name and shape), "seed", or "none"
+  /// Bits of the outputs' values that agree with float64, of the trial with the fewest, and the
+  /// same of the reference itself. Nothing where float64 could not be had.
+  std::optional<double> effective_bits;
+  std::optional<double> reference_bits;
+};
+
+/// What KernelBench's own check says of the same trials, those with the task's own inputs:
+/// allclose(reference, submission, atol = rtol = tolerance).
+struct KernelBenchCheck {
+  int trials = 0;
+  int passed = 0;
+  double tolerance = 0;
 };
 
 struct TimingRecord {
@@ -90,7 +103,10 @@ struct Records {
   bool compiled = false;  ///< the submission loaded: imported and ModelNew was built
   Failure failure;        ///< kNone when every stage passed
   Correctness correctness;
+  std::optional<KernelBenchCheck> kernelbench;
   TimingRecord timing;
+  std::optional<RooflineReport> roofline;  ///< the task's bound on this card; `fraction` still 0
+  std::string void_reason;         ///< why the task's score means nothing ("zeros pass"), or empty
   std::vector<std::string> flags;  ///< notes found while running: "output_reused", "library", ...
   std::vector<std::pair<std::string, double>> phases_ms;
   std::string stdout_text;   ///< bounded; never parsed

@@ -25,7 +25,10 @@ inline Records CorrectRecords() {
                          .atol = 1e-4,
                          .rtol = 1e-4,
                          .reference = "float64",
-                         .weights = "copied"};
+                         .weights = "copied",
+                         .effective_bits = 21.512345,
+                         .reference_bits = 22.25};
+  records.kernelbench = {.trials = 3, .passed = 3, .tolerance = 1e-4};
   records.timing.measured = true;
   records.timing.method = "rounds/device-events";
   records.timing.rounds_verified = 12;
@@ -39,6 +42,14 @@ inline Records CorrectRecords() {
     records.timing.candidate.push_back(round(52.25, 1 + 0.002 * (i % 5)));
     records.timing.reference.push_back(round(120.75, 1 + 0.003 * (i * 7 % 6)));
   }
+  records.roofline = {.bound_us = 27.9620267,
+                      .calibrated_us = 33.14159265,
+                      .fraction = 0,
+                      .limiter = "memory",
+                      .precision = "",
+                      .source = "calibrated",
+                      .bytes = 134217728,
+                      .fusion_gain = 2.5};
   records.phases_ms = {{"lint", 0.41234567}, {"load", 312.5}, {"check", 120.25}, {"time", 402}};
   records.stdout_text = "autotune: picked BLOCK=1024\n";
   records.environment = {{"gpu", "NVIDIA H200"},  {"driver", "580.65.06"}, {"torch", "2.11.0"},
@@ -59,6 +70,7 @@ inline Records FailedRecords(FailureKind kind, Stage stage, std::string_view nam
   records.failure.name = name;
   records.failure.message = message;
   records.failure.line = line;
+  records.kernelbench.reset();
   records.phases_ms = {{"lint", 0.4}, {"load", 312.5}};
   return records;
 }

@@ -14,6 +14,16 @@ namespace {
 /// A 95 % interval wider than this share of the speedup is flagged `noisy`.
 constexpr double kNoisyWidth = 0.10;
 
+/// float32 arithmetic keeps 19 bits and more even of long sums; TF32 and float16 keep 11 to 13,
+/// bfloat16 8 to 10. A reference that is no better itself shows nothing.
+constexpr double kReducedBits = 17;
+constexpr double kReducedAgainstReference = 3;
+
+bool ReducedPrecision(const Correctness& checks) {
+  return checks.effective_bits && checks.reference_bits && *checks.effective_bits < kReducedBits &&
+         *checks.effective_bits < *checks.reference_bits - kReducedAgainstReference;
+}
+
 struct Outcome {
   VerdictStatus status;
   Fault fault;
@@ -145,11 +155,25 @@ bool FillTiming(Verdict* verdict) {
   return std::isfinite(verdict->speedup.high) && verdict->speedup.low > 0;
 }
 
+/// Sets the paid time against what the card can do at the most.
+void FillRoofline(Verdict* verdict) {
+  verdict->roofline = verdict->records.roofline;
+  if (!verdict->roofline || verdict->speedup.value <= 0) return;
+  const double time_us = verdict->candidate_us.median;
+  SetFraction(time_us, &*verdict->roofline);
+  verdict->plausibility =
+      CheckPlausible(verdict->roofline->bound_us, time_us, Uncertainty(verdict->speedup));
+}
+
 std::vector<std::string> CollectFlags(const Verdict& verdict) {
   const Records& records = verdict.records;
   std::vector<std::string> flags = records.flags;
   for (const LintFinding& finding : records.lint.findings)
     if (finding.severity == LintFinding::Severity::kFlag) flags.push_back(finding.rule);
+  if (!records.void_reason.empty()) flags.emplace_back("void_task");
+  // Of wrong values it says nothing.
+  if (verdict.correct && ReducedPrecision(records.correctness))
+    flags.emplace_back("reduced_precision");
   if (records.correctness.weights == "seed") flags.emplace_back("weights_seed");
   if (verdict.timed && records.timing.meaningful) {
     // A clock that claims more than the outside one harms nobody but its owner.
@@ -158,6 +182,8 @@ std::vector<std::string> CollectFlags(const Verdict& verdict) {
     if (verdict.speedup.high - verdict.speedup.low > kNoisyWidth * verdict.speedup.value)
       flags.emplace_back("noisy");
   }
+  if (verdict.plausibility == Plausibility::kAtRoof) flags.emplace_back("at_roof");
+  if (verdict.plausibility == Plausibility::kSuperluminal) flags.emplace_back("superluminal");
   std::sort(flags.begin(), flags.end());
   flags.erase(std::unique(flags.begin(), flags.end()), flags.end());
   return flags;
@@ -277,6 +303,7 @@ Verdict Decide(Records records) {
   verdict.compiled = verdict.records.compiled && status != VerdictStatus::kCompileError &&
                      status != VerdictStatus::kInvalidSubmission;
   if (!verdict.correct) verdict.timing_note = "Only correct submissions are paid for their time.";
+  FillRoofline(&verdict);
   verdict.flags = CollectFlags(verdict);
   verdict.feedback = Feedback(verdict);
   return verdict;

@@ -11,7 +11,7 @@
 namespace assay {
 
 /// Version of the measurement protocol; part of every score, so that methods never mix.
-inline constexpr const char* kProtocolVersion = "assay.protocol/2";
+inline constexpr const char* kProtocolVersion = "assay.protocol/3";
 inline constexpr const char* kVerdictSchema = "assay.verdict/1";
 
 enum class VerdictStatus {
@@ -48,6 +48,9 @@ struct Verdict {
   Summary reference_us;
   Ratio speedup;  ///< 0 when not measured or not meaningful
   Reconciled candidate_clock;
+  /// The records' one; with its fraction where there is a speedup.
+  std::optional<RooflineReport> roofline;
+  Plausibility plausibility = Plausibility::kNormal;  ///< of the paid time against the bound
   std::string timing_note;  ///< why there is no speedup; empty when there is one
   std::string feedback;     ///< bounded text a model can act on
 };
@@ -67,6 +70,8 @@ struct Verdict {
 /// A failure of the candidate's kind in a stage that runs no candidate code, and records without a
 /// failure that do not prove correctness (trials missing, rounds not measured or not verified), are
 /// the engine's own bugs: infra_error, with the contradiction as the error. Only `correct` pays.
+/// A time below the task's bound is flagged `superluminal`: one of the two is wrong, and rewards
+/// pay nothing for it until it is known which.
 Verdict Decide(Records records);
 
 /// The `assay.verdict/1` document (schema/assay.verdict.1.json). `full` adds raw rounds, stdout and

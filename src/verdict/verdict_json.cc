@@ -71,6 +71,23 @@ json::value CorrectnessJson(const Correctness& checks) {
   out["rtol"] = Rounded(checks.rtol);
   out["reference"] = Name(checks.reference);
   out["weights"] = Name(checks.weights);
+  const auto bits = [](const std::optional<double>& figure) {
+    return figure ? Rounded(*figure) : json::value(nullptr);
+  };
+  out["effective_bits"] = bits(checks.effective_bits);
+  out["reference_bits"] = bits(checks.reference_bits);
+  return out;
+}
+
+/// KernelBench's verdict beside ours. Its score, fast_p, counts what is correct and has a speedup
+/// over p; the speedup is ours, for a time taken its way can be faked.
+json::value KernelBenchJson(const KernelBenchCheck& check, const Ratio& speedup) {
+  json::object out;
+  out["correct"] = check.trials > 0 && check.passed == check.trials;
+  out["trials"] = check.trials;
+  out["passed"] = check.passed;
+  out["tolerance"] = Rounded(check.tolerance);
+  out["speedup"] = speedup.value > 0 ? Rounded(speedup.value) : json::value(nullptr);
   return out;
 }
 
@@ -177,6 +194,10 @@ json::object ToJson(const Verdict& verdict, bool full) {
   out["correct"] = verdict.correct;
   out["correctness"] = CorrectnessJson(records.correctness);
   out["timing"] = TimingJson(verdict);
+  if (records.kernelbench)
+    out["kernelbench"] = KernelBenchJson(*records.kernelbench, verdict.speedup);
+  if (!records.void_reason.empty()) out["void_reason"] = Name(records.void_reason);
+  if (verdict.roofline) out["roofline"] = ToJson(*verdict.roofline);
   json::array flags;
   for (const std::string& flag : verdict.flags) flags.emplace_back(Name(flag));
   out["flags"] = std::move(flags);

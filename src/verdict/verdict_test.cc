@@ -244,6 +244,99 @@ TEST(Decide, WideIntervalsAreNoisy) {
   EXPECT_THAT(Decide(records).flags, Contains("noisy"));
 }
 
+Verdict WithBound(double bound_us) {
+  Records records = test::CorrectRecords();
+  records.roofline->bound_us = bound_us;
+  return Decide(std::move(records));
+}
+
+TEST(Decide, SetsThePaidTimeAgainstTheRoofline) {
+  const Verdict verdict = Decide(test::CorrectRecords());
+  ASSERT_TRUE(verdict.roofline);
+  EXPECT_NEAR(verdict.roofline->fraction, 33.1416 / verdict.candidate_us.median, 1e-4);
+  EXPECT_EQ(verdict.plausibility, Plausibility::kNormal);
+  EXPECT_THAT(verdict.flags, Not(Contains("at_roof")));
+}
+
+TEST(Decide, ATimeBelowTheBoundIsFlaggedButNotAFault) {
+  const double time_us = Decide(test::CorrectRecords()).candidate_us.median;
+  const Verdict near = WithBound(time_us * 1.02);
+  EXPECT_THAT(near.flags, Contains("at_roof"));
+  EXPECT_EQ(near.roofline->fraction, 1);
+  const Verdict below = WithBound(time_us * 1.2);
+  EXPECT_EQ(below.status, VerdictStatus::kCorrect);
+  EXPECT_EQ(below.plausibility, Plausibility::kSuperluminal);
+  EXPECT_THAT(below.flags, Contains("superluminal"));
+  EXPECT_THAT(below.flags, Not(Contains("at_roof")));
+  EXPECT_THAT(below.feedback, HasSubstr("superluminal"));
+}
+
+TEST(Decide, WhatIsNotPaidHasNoFraction) {
+  Records interpreted = test::CorrectRecords();
+  interpreted.timing.meaningful = false;
+  Records untimed = test::CorrectRecords();
+  untimed.timing = {};
+  untimed.timing.requested = false;
+  for (Records& records : std::vector{interpreted, untimed, test::IncorrectRecords()}) {
+    records.roofline = test::CorrectRecords().roofline;
+    records.roofline->bound_us = 1e6;
+    const Verdict verdict = Decide(records);
+    ASSERT_TRUE(verdict.roofline);
+    EXPECT_EQ(verdict.roofline->fraction, 0);
+    EXPECT_EQ(verdict.plausibility, Plausibility::kNormal);
+    EXPECT_THAT(verdict.flags, Not(Contains("superluminal")));
+    EXPECT_THAT(verdict.feedback, Not(HasSubstr("Roofline")));
+  }
+  Records unknown = test::CorrectRecords();
+  unknown.roofline.reset();
+  EXPECT_FALSE(Decide(unknown).roofline);
+  EXPECT_FALSE(ToJson(Decide(unknown), false).contains("roofline"));
+}
+
+TEST(Decide, ReducedPrecisionShowsInTheBitsThatAgree) {
+  const auto flags = [](std::optional<double> bits, std::optional<double> reference) {
+    Records records = test::CorrectRecords();
+    records.correctness.effective_bits = bits;
+    records.correctness.reference_bits = reference;
+    return Decide(std::move(records)).flags;
+  };
+  EXPECT_THAT(flags(21.4, 22.0), Not(Contains("reduced_precision")));
+  EXPECT_THAT(flags(11.5, 22.0), Contains("reduced_precision"));
+  EXPECT_THAT(flags(9.0, 22.0), Contains("reduced_precision"));
+  // A convolution that the library itself computes in TF32, and a half-precision task.
+  EXPECT_THAT(flags(11.5, 11.9), Not(Contains("reduced_precision")));
+  EXPECT_THAT(flags(std::nullopt, 22.0), Not(Contains("reduced_precision")));
+  EXPECT_THAT(flags(9.0, std::nullopt), Not(Contains("reduced_precision")));
+  Records wrong = test::IncorrectRecords();
+  wrong.correctness.effective_bits = 11.5;
+  wrong.correctness.reference_bits = 22.0;
+  EXPECT_THAT(Decide(wrong).flags, Not(Contains("reduced_precision")));
+}
+
+TEST(Decide, AVoidTaskIsFlaggedWithItsReason) {
+  Records records = test::CorrectRecords();
+  records.void_reason = "zeros pass";
+  const Verdict verdict = Decide(std::move(records));
+  EXPECT_EQ(verdict.status, VerdictStatus::kCorrect);
+  EXPECT_THAT(verdict.flags, Contains("void_task"));
+  EXPECT_EQ(GetString(ToJson(verdict, false), "void_reason"), "zeros pass");
+  EXPECT_THAT(ToText(verdict, false), HasSubstr("zeros pass"));
+}
+
+TEST(Decide, KernelBenchsVerdictStandsBesideOurs) {
+  Records records = test::IncorrectRecords();
+  records.kernelbench = {.trials = 1, .passed = 1, .tolerance = 1e-4};
+  const json::object document = ToJson(Decide(records), false);
+  const json::object& theirs = GetObject(document, "kernelbench");
+  EXPECT_FALSE(GetBool(document, "correct"));
+  EXPECT_TRUE(GetBool(theirs, "correct"));
+  EXPECT_TRUE(theirs.at("speedup").is_null());
+  records.kernelbench->trials = 2;
+  EXPECT_FALSE(GetBool(GetObject(ToJson(Decide(records), false), "kernelbench"), "correct"));
+  records.kernelbench = {};
+  EXPECT_FALSE(ToJson(Decide(records), false).contains("kernelbench"));
+}
+
 TEST(Decide, IsPure) {
   for (const Records& records :
        {test::CorrectRecords(), test::IncorrectRecords(), test::CheatRecords()})

@@ -139,6 +139,9 @@ std::string CorrectnessText(const Correctness& checks) {
       checks.trials, checks.max_abs_err, checks.max_rel_err, checks.atol, checks.rtol);
   if (!checks.reference.empty()) text += "; reference " + Line(checks.reference);
   if (!checks.weights.empty()) text += "; weights " + Line(checks.weights);
+  if (checks.effective_bits)
+    text += fmt::format("; {:.3g} bits agree with float64 (reference {:.3g})",
+                        *checks.effective_bits, checks.reference_bits.value_or(0));
   return text;
 }
 
@@ -168,8 +171,28 @@ std::string ClockText(const Reconciled& clock) {
                      clock.outside_us);
 }
 
+std::string KernelBenchText(const KernelBenchCheck& check) {
+  return fmt::format("its check passes {} of {} trials at {:g}", check.passed, check.trials,
+                     check.tolerance);
+}
+
+std::string RooflineText(const RooflineReport& report) {
+  const std::string source = report.source.empty() ? "" : " (" + Line(report.source) + ")";
+  const std::string attainable = report.calibrated_us
+                                     ? fmt::format("{:.4g} us attainable{}, bound {:.4g} us",
+                                                   Attainable(report), source, report.bound_us)
+                                     : fmt::format("bound {:.4g} us{}", report.bound_us, source);
+  const std::string limiter =
+      fmt::format("{}; limited by {}{}", attainable, Line(report.limiter),
+                  report.precision.empty() ? "" : " in " + report.precision);
+  return report.fraction > 0 ? fmt::format("{:.3g} % of {}", 100 * report.fraction, limiter)
+                             : limiter;
+}
+
 std::string FlagText(const Verdict& verdict, const std::string& name) {
   const FlagInfo* flag = FindFlag(name);
+  if (name == "void_task" && !verdict.records.void_reason.empty())
+    return fmt::format("{}: {}: {}", flag->name, flag->meaning, Line(verdict.records.void_reason));
   if (flag != nullptr) return fmt::format("{}: {}", flag->name, flag->meaning);
   const auto& findings = verdict.records.lint.findings;
   const bool lint = std::any_of(findings.begin(), findings.end(),
@@ -230,6 +253,8 @@ std::string ToText(const Verdict& verdict, bool color) {
     page.Field("method", fmt::format("{}; {} timed outputs verified", Line(records.timing.method),
                                      records.timing.rounds_verified));
   }
+  if (records.kernelbench) page.Field("kernelbench", KernelBenchText(*records.kernelbench));
+  if (verdict.correct && verdict.roofline) page.Field("roofline", RooflineText(*verdict.roofline));
   bool first = true;
   for (const std::string& name : verdict.flags) {
     const std::string text = FlagText(verdict, name);

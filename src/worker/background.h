@@ -47,6 +47,8 @@ class BackgroundSet {
    public:
     Pause(BackgroundSet* set, Seconds limit)
         : set_(set), guard_(set->mutex_), since_(Clock::now()) {
+      // All are told before the first is waited for: a call into the driver may take milliseconds.
+      for (const Member* member : set_->members_) SendStop(member->pidfd_.get());
       for (const Member* member : set_->members_)
         static_cast<void>(StopTree(member->pid_, member->pidfd_.get(), /*with_children=*/true,
                                    DeadlineIn(limit)));

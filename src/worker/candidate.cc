@@ -11,6 +11,9 @@ namespace assay {
 namespace {
 
 /// An interruption is noticed at least this often while waiting.
+// Waking up costs this thread more than all else that a bracket of a round on a GPU contains.
+constexpr Duration kSpin = std::chrono::milliseconds(20);
+
 constexpr Seconds kInterruptCheck{0.05};
 
 /// What the runtime calls failures, and what they are. The candidate could lie here, but only about
@@ -169,15 +172,23 @@ Outcome CandidateSession::BeginRounds(Stage stage) {
 }
 
 Outcome CandidateSession::Round(Stage stage, uint32_t first, uint32_t calls, bool freeze,
-                                Seconds limit, RoundTime* time) {
+                                Seconds limit, RoundTime* time, uint32_t hold) {
   const Seconds paused_before = device_->background().Paused();
-  const TimePoint start = process_->StartRound(first, calls, freeze);
+  TimePoint start = process_->StartRound(first, calls, freeze, hold != 0);
+  if (hold != 0) {
+    process_->AwaitQueued(DeadlineIn(Seconds(device_->limits().gate_s)));
+    if (Status status = device_->judge().Release(hold); !status.ok())
+      return InfrastructureFailure(stage, status.error());
+    start = process_->OpenGate();
+  }
   const auto deadline = [&] {
     return start + std::chrono::duration_cast<Duration>(limit + device_->background().Paused() -
                                                         paused_before);
   };
   const auto await = [&] {
-    return process_->AwaitRound(start, freeze, std::min(deadline(), DeadlineIn(kInterruptCheck)));
+    return process_->AwaitRound(start, freeze, std::min(deadline(), DeadlineIn(kInterruptCheck)),
+                                hold != 0 ? kSpin : Duration(0),
+                                [&] { device_->judge().AskForLook(hold); });
   };
   Result<double> elapsed = await();
   while (!elapsed.ok() && elapsed.error().code == ErrorCode::kTimeout &&

@@ -44,11 +44,12 @@ class CandidateSession {
   Outcome BeginRounds(Stage stage);
   struct RoundTime {
     TimePoint start;
-    double us = 0;  ///< go to done
+    double us = 0;  ///< start to done
   };
-  /// One round; see RuntimeProcess::StartRound.
+  /// One round; see RuntimeProcess::StartRound. While the judge's `hold` keeps the device, the
+  /// round's calls are queued there; the round starts when that ends. 0: it starts at go.
   Outcome Round(Stage stage, uint32_t first, uint32_t calls, bool freeze, Seconds limit,
-                RoundTime* time);
+                RoundTime* time, uint32_t hold = 0);
   /// What the process says of its rounds when it leaves the loop.
   struct RoundsReport {
     bool reused = false;                         ///< the module returns one buffer again and again

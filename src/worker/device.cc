@@ -79,6 +79,13 @@ SandboxSpec MakeSandbox(const json::object& environment, bool cuda) {
   return spec;
 }
 
+Result<RooflineTarget> FindTarget(const std::optional<GpuInfo>& gpu, Judge* judge) {
+  if (!gpu) return TargetOf({}, "cpu", CalibrationFolder());
+  ASSAY_ASSIGN_OR_RETURN(DeviceFacts facts, judge->Facts());
+  facts.clock_ghz = std::max(facts.clock_ghz, gpu->state.max_sm_clock_mhz.value_or(0) / 1e3);
+  return TargetOf(facts, gpu->uuid, CalibrationFolder());
+}
+
 uint64_t HalfOfMemory() {
   const auto pages = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES));
   return pages * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE)) / 2;
@@ -112,6 +119,11 @@ Result<std::unique_ptr<Device>> Device::Open(const DeviceOptions& options) {
   device->judge_ = std::make_unique<Judge>(device->zygote_.get(), device->limits_);
   ASSAY_RETURN_IF_ERROR(device->judge_->EnsureRunning());
   LogDebug("judge ready after {:.0f} ms", MillisecondsSince(start));
+  Result<RooflineTarget> roofline = FindTarget(gpu, device->judge_.get());
+  if (roofline.ok())
+    device->roofline_ = *std::move(roofline);
+  else
+    LogInfo("verdicts will have no roofline: {}", roofline.error().message);
   device->background_ = std::make_unique<BackgroundSet>();
   device->memory_watch_ = std::make_unique<MemoryWatch>(device->limits_.memory_bytes);
 

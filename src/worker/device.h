@@ -1,11 +1,14 @@
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "roofline/target.h"
 #include "worker/background.h"
 #include "worker/device_lock.h"
+#include "worker/empty_rounds.h"
 #include "worker/judge.h"
 #include "worker/memory_watch.h"
 #include "worker/pool.h"
@@ -33,6 +36,10 @@ class Device {
     return size_;
   }  ///< "gpu" or "cpu": a task's SIZES
 
+  /// What bounds are computed for, fixed when the device was opened so that rewards stay
+  /// comparable; null where nothing is known of it.
+  [[nodiscard]] const RooflineTarget* roofline() const { return roofline_ ? &*roofline_ : nullptr; }
+
   /// Memory that submissions judged at once may take together.
   [[nodiscard]] uint64_t memory_bytes() const { return memory_bytes_; }
 
@@ -45,8 +52,13 @@ class Device {
   /// The trusted process that runs references. Only under the exclusive lock. Null until
   /// EnsureReference() succeeded; DropReference() after it failed.
   Status EnsureReference();
-  void DropReference() { reference_.reset(); }
+  void DropReference() {
+    reference_.reset();
+    for (EmptyRoundTimes& times : empty_rounds_) times.Clear();
+  }
   RuntimeProcess* reference() { return reference_.get(); }
+  /// Of rounds that start with a hold, or without. Only under the exclusive lock.
+  EmptyRoundTimes& empty_rounds(bool held) { return empty_rounds_[held ? 1 : 0]; }
 
   BackgroundSet& background() { return *background_; }
 
@@ -71,12 +83,14 @@ class Device {
   std::string size_;
   Limits limits_;
   json::object environment_;
+  std::optional<RooflineTarget> roofline_;
   DeviceLock lock_;
   std::unique_ptr<OutputDrain> drain_;
   std::unique_ptr<Zygote> zygote_;
   std::unique_ptr<Judge> judge_;
   std::unique_ptr<MemoryWatch> memory_watch_;
   std::unique_ptr<RuntimeProcess> reference_;
+  std::array<EmptyRoundTimes, 2> empty_rounds_;
   std::unique_ptr<BackgroundSet> background_;
   std::unique_ptr<CandidatePool> pool_;  // last: its thread uses the members above
 };

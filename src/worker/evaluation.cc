@@ -6,6 +6,8 @@
 #include <shared_mutex>
 
 #include "base/log.h"
+#include "roofline/bound.h"
+#include "task/health.h"
 #include "worker/timing_session.h"
 
 namespace assay {
@@ -69,6 +71,9 @@ Evaluation::Evaluation(Device* device, MemoryBudget* budget, const Submission& s
   records_.submission_sha256 = Sha256Hex(submission.source);
   records_.environment = device->environment();
   records_.timing.requested = submission.time;
+  if (const TaskHealth* health = KnownHealth(submission.task->sha256, device->size());
+      health != nullptr)
+    records_.void_reason = VoidReason(*health);
 }
 
 Evaluation::~Evaluation() {
@@ -155,7 +160,7 @@ Outcome Evaluation::Prepare() {
       return InfrastructureFailure(Stage::kLoad, status.error());
     Result<TaskShape> shape = device_->judge().Examine(lane_, *submission_.task, device_->size());
     if (!shape.ok()) return ExamineFailure(shape.error());
-    shape_ = *shape;
+    shape_ = *std::move(shape);
     opened_ = true;
   }
   // Now that the task is known, its arity is too.
@@ -164,6 +169,10 @@ Outcome Evaluation::Prepare() {
     options.forward_inputs = shape_.forward_inputs;
     if (Outcome outcome = LintSource(options); !Passed(outcome)) return outcome;
   }
+  if (const RooflineTarget* target = device_->roofline(); target != nullptr && shape_.work)
+    records_.roofline =
+        ToReport(ComputeBound(*shape_.work, target->card,
+                              target->calibration ? &*target->calibration : nullptr, nullptr));
   PlanRounds();
   share_ = std::make_unique<MemoryBudget::Share>(budget_, MemoryNeeded(shape_, slots_));
   const std::shared_lock device(device_->lock());
@@ -241,7 +250,14 @@ Outcome Evaluation::Check() {
   return {};
 }
 
+/// The task's own inputs first and most often, then each of the other families once.
+std::string Evaluation::FamilyOf(int trial) const {
+  const auto index = static_cast<size_t>(trial);
+  return index < shape_.families.size() ? shape_.families[index] : shape_.families.front();
+}
+
 Outcome Evaluation::Trial(int number) {
+  const std::string family = FamilyOf(number);
   weights_seed_ = seeds_.Next("weights");
   slot_ = static_cast<uint32_t>(seeds_.Next("slot") % slots_);
   {
@@ -250,14 +266,14 @@ Outcome Evaluation::Trial(int number) {
     if (Status status = judge.Weights(lane_, weights_seed_); !status.ok())
       return InfrastructureFailure(Stage::kCheck, status.error());
     const std::vector<uint64_t> seeds = seeds_.Next("trial", 1);
-    if (Result<Quietness> filled = judge.Fill(lane_, slot_, seeds, 0, 0); !filled.ok())
+    if (Result<Quietness> filled = judge.Fill(lane_, slot_, seeds, 0, 0, family); !filled.ok())
       return InfrastructureFailure(Stage::kCheck, filled.error());
   }
   if (Outcome outcome = CallOnce(number == 0); !Passed(outcome)) return outcome;
   const std::shared_lock device(device_->lock());
   Result<Comparison> result = device_->judge().Verify(lane_, slot_, {}, /*exact=*/true, 0, nullptr);
   if (!result.ok()) return InfrastructureFailure(Stage::kCheck, result.error());
-  Compare(*result);
+  Compare(*result, family == shape_.families.front());
   if (result->inputs_changed) return InputsChanged(Stage::kCheck);
   if (result->passed) return {};
   Failure failure;
@@ -286,8 +302,18 @@ Outcome Evaluation::CallOnce(bool first) {
   return session_->EndRounds(Stage::kCheck, nullptr);
 }
 
-void Evaluation::Compare(const Comparison& result) {
+void Evaluation::Compare(const Comparison& result, bool native) {
   Correctness& all = records_.correctness;
+  if (result.bits && result.bits < all.effective_bits.value_or(1e9)) {
+    all.effective_bits = result.bits;
+    all.reference_bits = result.reference_bits;
+  }
+  if (native && result.kernelbench) {
+    if (!records_.kernelbench) records_.kernelbench.emplace();
+    records_.kernelbench->tolerance = result.kernelbench_tolerance;
+    ++records_.kernelbench->trials;
+    records_.kernelbench->passed += *result.kernelbench ? 1 : 0;
+  }
   all.max_abs_err = std::max(all.max_abs_err, result.max_abs_err);
   all.max_rel_err = std::max(all.max_rel_err, result.max_rel_err);
   all.mismatch_fraction = std::max(all.mismatch_fraction, result.mismatch_fraction);
@@ -295,7 +321,8 @@ void Evaluation::Compare(const Comparison& result) {
   all.reference = result.reference;
   if (result.passed) return;
   all.pattern = result.pattern;
-  if (result.bad_output >= 0)
+  // Values of the task's own inputs teach; those of the others would tell how they are made.
+  if (native && result.bad_output >= 0)
     all.first_bad = BadElement{result.bad_output, result.bad_index, result.got, result.expected};
 }
 
@@ -333,7 +360,9 @@ Outcome Evaluation::DiagnoseMutation(Outcome crash) {
 }
 
 Outcome Evaluation::Time() {
+  const TimePoint asked = Clock::now();
   const Device::Exclusive exclusive(device_, &background_);
+  records_.phases_ms.emplace_back("time_wait", MillisecondsSince(asked));
   if (Status status = device_->EnsureReference(); !status.ok())
     return InfrastructureFailure(Stage::kTime, status.error());
   CandidateSession reference(device_, device_->reference());
@@ -365,6 +394,8 @@ Outcome Evaluation::Time() {
   plan.reference_us = shape_.reference_us;
   plan.call_s = limits_.call_s;
   plan.interpreted = !device_->cuda() && records_.lint.uses_triton;
+  // A stream of the submission's own need not wait for what its round waits for.
+  plan.hold = !records_.lint.uses_streams;
   TimingSession session(device_, session_.get(), &reference, &seeds_, plan);
   Outcome outcome = session.Run(&records_.timing, &records_.correctness, &records_.flags);
   if (plan.interpreted) records_.flags.emplace_back("triton_interpreter");

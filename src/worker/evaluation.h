@@ -62,7 +62,8 @@ class Evaluation {
   Outcome CallOnce(bool first);
   Outcome Time();
   Outcome DiagnoseMutation(Outcome crash);
-  void Compare(const Comparison& result);
+  [[nodiscard]] std::string FamilyOf(int trial) const;
+  void Compare(const Comparison& result, bool native);
   void PlanRounds();
   template <typename Step>
   bool Do(const char* name, Stage stage, Step step);

@@ -13,9 +13,10 @@ Quietness ReadQuiet(const json::object& body) {
   quiet.gap_us = GetDouble(body, "gap_us");
   quiet.delay_us = GetDouble(body, "delay_us");
   quiet.after_us = GetDouble(body, "after_us");
+  quiet.held_us = GetDouble(body, "held_us");
+  quiet.held_lost_us = GetDouble(body, "held_lost_us");
+  quiet.hold = static_cast<uint32_t>(GetInt(body, "hold"));
   // Python's time.monotonic_ns and this clock are one (CLOCK_MONOTONIC).
-  quiet.held_gap_us = GetDouble(body, "held_gap_us");
-  quiet.held_until = TimePoint(std::chrono::nanoseconds(GetInt(body, "held_until_ns")));
   quiet.idle = TimePoint(std::chrono::nanoseconds(GetInt(body, "idle_ns")));
   return quiet;
 }
@@ -32,6 +33,14 @@ Comparison ReadComparison(const json::object& body) {
   result.reference = GetString(body, "reference");
   const json::object& worst = GetObject(body, "worst");
   result.pattern = GetString(worst, "pattern");
+  const auto figure = [&](const char* key) {
+    const double number = GetDouble(body, key, -1);
+    return number >= 0 ? std::optional(number) : std::nullopt;
+  };
+  result.bits = figure("bits");
+  result.reference_bits = figure("reference_bits");
+  if (body.contains("kernelbench")) result.kernelbench = GetBool(body, "kernelbench");
+  result.kernelbench_tolerance = GetDouble(body, "kernelbench_tolerance");
   if (worst.contains("first_bad") && worst.at("first_bad").is_array()) {
     result.bad_output = static_cast<int>(GetInt(worst, "output"));
     for (const json::value& i : worst.at("first_bad").get_array())
@@ -99,7 +108,48 @@ Result<TaskShape> Judge::Examine(int lane, const Task& task, const std::string& 
   shape.forward_inputs = static_cast<int>(GetInt(reply.body, "forward_inputs", -1));
   shape.private_inputs = GetBool(reply.body, "private_inputs");
   shape.stochastic = GetBool(reply.body, "stochastic");
+  if (const json::array& families = GetArray(reply.body, "families"); !families.empty()) {
+    shape.families.clear();
+    for (const json::value& family : families)
+      if (family.is_string()) shape.families.emplace_back(family.get_string());
+  }
+  const json::object& trace = GetObject(reply.body, "work");
+  Result<Work> work = ReadWork(trace);
+  if (work.ok())
+    shape.work = *std::move(work);
+  else
+    LogDebug("{} has no roofline: {}", task.id,
+             GetString(trace, "error", work.error().message.c_str()));
   return shape;
+}
+
+Result<json::object> Judge::Screen(const Task& task, const std::string& size, double limit_s) {
+  ASSAY_ASSIGN_OR_RETURN(const Message reply, Call({{"op", "screen"},
+                                                    {"sha256", task.sha256},
+                                                    {"entry", task.entry},
+                                                    {"size", size},
+                                                    {"limit_s", limit_s}}));
+  return GetObject(reply.body, "health");
+}
+
+Status Judge::TryPrecisions(const Task& task, const std::string& size) {
+  ASSAY_ASSIGN_OR_RETURN(
+      const Message reply,
+      Call({{"op", "precisions"}, {"sha256", task.sha256}, {"entry", task.entry}, {"size", size}}));
+  static_cast<void>(reply);
+  return {};
+}
+
+Result<DeviceFacts> Judge::Facts() {
+  ASSAY_ASSIGN_OR_RETURN(const Message reply, Call({{"op", "facts"}}));
+  DeviceFacts facts;
+  facts.name = GetString(reply.body, "name");
+  facts.compute = static_cast<int>(GetInt(reply.body, "compute"));
+  facts.multiprocessors = static_cast<int>(GetInt(reply.body, "multiprocessors"));
+  facts.clock_ghz = GetDouble(reply.body, "clock_ghz");
+  facts.dram_gbs = GetDouble(reply.body, "dram_gbs");
+  facts.l2_bytes = GetDouble(reply.body, "l2_bytes");
+  return facts;
 }
 
 Result<LaneArena> Judge::Open(int lane, uint32_t slots) {
@@ -120,21 +170,40 @@ Status Judge::Weights(int lane, uint64_t seed) {
 }
 
 Result<Quietness> Judge::Fill(int lane, uint32_t first, std::span<const uint64_t> seeds,
-                              uint64_t quiet_ns, uint64_t hold_ns) {
+                              uint64_t quiet_ns, uint64_t hold_ns, std::string_view family) {
   json::array list(seeds.begin(), seeds.end());
   ASSAY_ASSIGN_OR_RETURN(const Message reply, Call({{"op", "fill"},
                                                     {"lane", lane},
                                                     {"first", first},
                                                     {"seeds", std::move(list)},
+                                                    {"family", family},
                                                     {"quiet_ns", quiet_ns},
                                                     {"hold_ns", hold_ns}}));
   return ReadQuiet(reply.body);
 }
 
-Result<Quietness> Judge::Flush(uint64_t quiet_ns, uint64_t hold_ns) {
-  ASSAY_ASSIGN_OR_RETURN(const Message reply,
-                         Call({{"op", "flush"}, {"quiet_ns", quiet_ns}, {"hold_ns", hold_ns}}));
+Result<Quietness> Judge::Flush(int lane, uint32_t first, uint32_t calls, uint64_t quiet_ns,
+                               uint64_t hold_ns) {
+  ASSAY_ASSIGN_OR_RETURN(const Message reply, Call({{"op", "flush"},
+                                                    {"lane", lane},
+                                                    {"first", first},
+                                                    {"calls", calls},
+                                                    {"quiet_ns", quiet_ns},
+                                                    {"hold_ns", hold_ns}}));
   return ReadQuiet(reply.body);
+}
+
+Status Judge::Release(uint32_t hold) {
+  const std::lock_guard guard(mutex_);
+  if (!process_) return Err(ErrorCode::kClosed, "the judge is not running");
+  if (process_->ReleaseHold(hold, DeadlineIn(Seconds(limits_.release_s)))) return {};
+  process_->Kill();
+  return Err(ErrorCode::kTimeout, "the judge's hold of the device did not end");
+}
+
+void Judge::AskForLook(uint32_t hold) {
+  const std::lock_guard guard(mutex_);
+  if (process_ && hold != 0) process_->AskForLook(hold);
 }
 
 Result<Comparison> Judge::Verify(int lane, uint32_t slot, std::span<const int64_t> places,

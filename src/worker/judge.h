@@ -4,6 +4,8 @@
 #include <span>
 #include <vector>
 
+#include "roofline/card.h"
+#include "roofline/work.h"
 #include "task/task.h"
 #include "worker/zygote.h"
 
@@ -19,6 +21,8 @@ struct TaskShape {
   int outputs = 1;              ///< tensors that a call returns
   bool private_inputs = false;  ///< the reference writes its inputs
   bool stochastic = false;      ///< the reference draws random numbers in forward
+  std::vector<std::string> families = {"native"};  ///< of inputs, that trials may use
+  std::optional<Work> work;  ///< what it must move and compute, where it could be traced
 };
 
 /// A lane's shared memory and the description that a candidate needs to use it.
@@ -44,16 +48,21 @@ struct Comparison {
   std::vector<int64_t> bad_index;
   double got = 0;
   double expected = 0;
+  std::optional<double> bits;  ///< that agree with float64, where that was computed
+  std::optional<double> reference_bits;
+  std::optional<bool> kernelbench;  ///< what KernelBench's check says
+  double kernelbench_tolerance = 0;
 };
 
 /// How quiet the device was just before an operation, see CudaDriver::WatchQuiet.
 struct Quietness {
   double gap_us = 0;
   double delay_us = 0;
-  double after_us = 0;     ///< lateness of a second look, after new inputs were written
-  double held_gap_us = 0;  ///< largest jump of the device's clock during that hold
-  TimePoint held_until;    ///< when the device was let go after the last operation that held it
-  TimePoint idle;          ///< when earlier work of others was over; the epoch where nobody looked
+  double after_us = 0;      ///< lateness of a second look, after new inputs were written
+  double held_us = 0;       ///< length of the hold that ended before this; 0: none did
+  double held_lost_us = 0;  ///< ... and how much of it others had the device for
+  uint32_t hold = 0;        ///< number of the hold that began with the reply; 0: none
+  TimePoint idle;           ///< when earlier work of others was over; the epoch where nobody looked
 };
 
 /// The worker's side of the judge process. Thread-safe: operations are served one at a time. An
@@ -66,12 +75,29 @@ class Judge {
   Status EnsureRunning();
 
   Result<TaskShape> Examine(int lane, const Task& task, const std::string& size);
+  /// Tries which trivial programs pass an examined task, as an `assay.task_health/1` object without
+  /// the task's names. Takes a dozen runs of the reference in each family of inputs.
+  Result<json::object> Screen(const Task& task, const std::string& size, double limit_s);
+  /// Tries in which precisions the task's matrix work passes the numeric rule. Takes a few runs of
+  /// the reference; the work of later Examine() calls for this task says what was found.
+  Status TryPrecisions(const Task& task, const std::string& size);
+  /// What the device says of itself; not for a processor.
+  Result<DeviceFacts> Facts();
   Result<LaneArena> Open(int lane, uint32_t slots);
   Status Weights(int lane, uint64_t seed);
-  /// `hold_ns`: for how long the judge occupies the device after the reply.
+  /// New inputs in the slots from `first`. After the reply the judge occupies the device until
+  /// Release(), for `hold_ns` at most; only at the end of that are the inputs complete. `family`:
+  /// one of the task's families of inputs.
   Result<Quietness> Fill(int lane, uint32_t first, std::span<const uint64_t> seeds,
-                         uint64_t quiet_ns, uint64_t hold_ns);
-  Result<Quietness> Flush(uint64_t quiet_ns, uint64_t hold_ns);
+                         uint64_t quiet_ns, uint64_t hold_ns, std::string_view family = "native");
+  /// The same without new inputs: `calls` slots from `first` are read by the next round, maybe
+  /// none.
+  Result<Quietness> Flush(int lane, uint32_t first, uint32_t calls, uint64_t quiet_ns,
+                          uint64_t hold_ns);
+  /// Ends hold number `hold` and waits until it has ended.
+  Status Release(uint32_t hold);
+  /// Lets the judge look at the device at once: the round that began with `hold` is done.
+  void AskForLook(uint32_t hold);
   /// `places`: where the call's outputs stand in the outputs' memory, -1 for in their slot; empty:
   /// all in their slots.
   Result<Comparison> Verify(int lane, uint32_t slot, std::span<const int64_t> places, bool exact,

@@ -25,10 +25,11 @@ struct Limits {
   // Check.
   int trials = 5;  ///< hidden-seed trials, each with fresh weights and inputs
 
-  // Time. A round should be long against the scatter of its bracket (go, thaw, change of context on
-  // the device, final synchronisation: about 450 us on an H200, scattered by 100 us).
-  double round_us = 4000;
-  int max_calls = 128;                    ///< calls per round
+  // Time. A round should be long against the scatter of its bracket (the hold's end, changes of
+  // context on the device, done, the judge's look: 0.3 ms on an H200, scattered by 15 us; without
+  // a hold 1 ms, scattered by 100 us).
+  double round_us = 2000;
+  int max_calls = 64;                     ///< calls per round; a host queues one in 30 to 70 us
   uint64_t slot_bytes_gpu = 24ull << 30;  ///< inputs and outputs of one round together
   uint64_t slot_bytes_cpu = 256ull << 20;
   uint64_t spare_bytes_gpu = 10ull << 30;  ///< the same, for calls beyond what the reference needs
@@ -37,17 +38,21 @@ struct Limits {
   int min_rounds = 4;  ///< pairs between two looks at the interval, and at least
   int max_rounds = 64;
   double target_half_width = 0.01;  ///< of the ratio's 95 % interval: stop when reached
+  double target_us = 0.1;           ///< ... or when it is this much of the candidate's time
   double time_budget_s = 0.2;       ///< at a look: stop when spent
   double hard_budget_s = 8;         ///< without waiting for a look (3 pairs are then enough)
 
   // A watch longer than the driver's time slice (2.1 ms on an H200) cannot miss work of another
   // context: its own kernel is suspended for that context's slice.
   uint64_t quiet_ns = 2'500'000;
-  uint64_t hold_ns = 1'000'000;  ///< the judge occupies the device until a round's first calls are
-                                 ///< there: the reply, waking up and the first launches take 0.6 ms
-  double quiet_gap_us = 100;     ///< an undisturbed watch shows under 1 us
-  double quiet_early_us = 200;   ///< a second look, right after the judge's own work
-  double quiet_delay_us = 1500;  ///< launch until start; 70 to 90 us when the GPU is idle
+  // While it is held, the device is given the calls of a round.
+  double gate_s = 0.01;           ///< longer than that no round is waited for
+  uint64_t hold_ns = 50'000'000;  ///< a hold that nobody ends
+  double held_lost_us = 1500;     ///< of a hold: more than a queue that waits takes from it
+  double release_s = 2;           ///< until a hold that was ended has ended
+  double quiet_gap_us = 100;      ///< an undisturbed watch shows under 1 us
+  double quiet_early_us = 200;    ///< a second look, right after the judge's own work
+  double quiet_delay_us = 1500;   ///< launch until start; 70 to 90 us when the GPU is idle
 
   // Memory and output.
   uint64_t memory_bytes =

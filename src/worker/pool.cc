@@ -8,8 +8,9 @@
 namespace assay {
 namespace {
 
-constexpr int kOneConnection = 1;        // cheapest context: 0.06 s to create against 0.13 s
-constexpr int kDefaultConnections = 8;   // the driver's own default
+constexpr int kOneConnection = 1;       // cheapest context: 0.06 s to create against 0.13 s
+constexpr int kDefaultConnections = 8;  // the driver's own default
+constexpr std::chrono::milliseconds kRetry{300};
 constexpr int kFailuresToReport = 3;     // in a row, before a waiting lease is told
 constexpr uint32_t kFirstUid = 200'000;  // above every user of a usual system
 constexpr uint32_t kUids = 60'000;
@@ -23,7 +24,8 @@ CandidatePool::CandidatePool(Zygote* zygote, DeviceLock* lock, BackgroundSet* ba
       background_(background),
       sandbox_(std::move(sandbox)),
       limits_(limits) {
-  filler_ = std::thread([this] { Fill(); });
+  forker_ = std::thread([this] { Fork(); });
+  warmer_ = std::thread([this] { Warm(); });
 }
 
 CandidatePool::~CandidatePool() {
@@ -32,12 +34,13 @@ CandidatePool::~CandidatePool() {
     stopping_ = true;
   }
   changed_.notify_all();
-  filler_.join();
+  forker_.join();
+  warmer_.join();
 }
 
 Result<WarmCandidate> CandidatePool::Lease(bool default_connections, TimePoint deadline) {
   if (default_connections) {
-    std::optional<BackgroundSet::Member> member;
+    std::unique_ptr<BackgroundSet::Member> member;
     ASSAY_ASSIGN_OR_RETURN(WarmCandidate candidate, Make(kDefaultConnections, &member));
     ASSAY_ASSIGN_OR_RETURN(candidate.hello, WaitReady(candidate.process.get(), deadline));
     return candidate;
@@ -64,7 +67,7 @@ void CandidatePool::Destroy(std::unique_ptr<RuntimeProcess> process) {
 }
 
 Result<WarmCandidate> CandidatePool::Make(int connections,
-                                          std::optional<BackgroundSet::Member>* member) {
+                                          std::unique_ptr<BackgroundSet::Member>* member) {
   SandboxSpec spec = sandbox_;
   bool with_cgroup = false;
   {
@@ -76,7 +79,7 @@ Result<WarmCandidate> CandidatePool::Make(int connections,
   // Not during a timing; and from its first moment the new process is one that a timing stops.
   const std::shared_lock device(*lock_);
   ASSAY_ASSIGN_OR_RETURN(candidate.process, zygote_->Fork(Role::kCandidate, connections, &spec));
-  member->emplace(background_, *candidate.process);
+  *member = std::make_unique<BackgroundSet::Member>(background_, *candidate.process);
   if (!with_cgroup) return candidate;
   const pid_t pid = candidate.process->process().pid();
   Result<Cgroup> cgroup =
@@ -91,47 +94,70 @@ Result<WarmCandidate> CandidatePool::Make(int connections,
   return candidate;
 }
 
-void CandidatePool::Fill() {
+bool CandidatePool::Wanting() const {
+  const size_t coming = ready_.size() + warming_.size();
+  return static_cast<int>(coming) < limits_.pool &&
+         static_cast<int>(warming_.size()) < limits_.warm_at_once;
+}
+
+void CandidatePool::Failed(const Error& error) {
+  ++failures_;
+  last_error_ = error.message;
+  LogWarn("cannot warm a candidate: {}", error.message);
+  changed_.notify_all();
+}
+
+void CandidatePool::Fork() {
   std::unique_lock guard(mutex_);
-  while (!stopping_) {
-    const int missing = limits_.pool - static_cast<int>(ready_.size());
-    if (missing <= 0) {
-      changed_.wait(guard);
+  for (;;) {
+    changed_.wait(guard, [&] { return stopping_ || Wanting(); });
+    if (stopping_) return;
+    guard.unlock();
+    const TimePoint start = Clock::now();
+    Warming warming;
+    Result<WarmCandidate> made = Make(kOneConnection, &warming.member);
+    guard.lock();
+    if (!made.ok()) {
+      Failed(made.error());
+      changed_.wait_for(guard, kRetry, [&] { return stopping_; });
+      continue;
+    }
+    LogDebug("{}: forked in {:.1f} ms", made->process->process().pid(), MillisecondsSince(start));
+    warming.candidate = *std::move(made);
+    warming_.push_back(std::move(warming));
+    changed_.notify_all();
+  }
+}
+
+void CandidatePool::Warm() {
+  std::unique_lock guard(mutex_);
+  for (;;) {
+    changed_.wait(guard, [&] { return stopping_ || !warming_.empty(); });
+    if (stopping_) return;
+    Warming& first = warming_.front();  // nobody else takes from there
+    guard.unlock();
+    Result<json::object> hello =
+        WaitReady(first.candidate.process.get(), DeadlineIn(Seconds(limits_.warm_s)));
+    guard.lock();
+    Warming warm = std::move(first);
+    warming_.pop_front();
+    if (!hello.ok()) {
+      Failed(hello.error());
+      guard.unlock();
+      warm = {};  // it ends outside the lock
+      guard.lock();
+      changed_.wait_for(guard, kRetry, [&] { return stopping_; });
       continue;
     }
     guard.unlock();
-    std::vector<WarmCandidate> batch;
-    std::string error;
-    {
-      std::deque<std::optional<BackgroundSet::Member>> members;
-      for (int i = 0; i < std::min(missing, limits_.warm_at_once) && error.empty(); ++i) {
-        Result<WarmCandidate> made = Make(kOneConnection, &members.emplace_back());
-        if (!made.ok()) {
-          error = made.error().message;
-          break;
-        }
-        batch.push_back(*std::move(made));
-      }
-      for (WarmCandidate& candidate : batch) {
-        Result<json::object> hello =
-            WaitReady(candidate.process.get(), DeadlineIn(Seconds(limits_.warm_s)));
-        if (hello.ok())
-          candidate.hello = *std::move(hello);
-        else
-          error = hello.error().message;
-      }
-    }
-    std::erase_if(batch, [](const WarmCandidate& candidate) { return candidate.hello.empty(); });
+    LogDebug("{}: warm, which took it {:.1f} ms", warm.candidate.process->process().pid(),
+             GetDouble(*hello, "warm_ms"));
+    warm.candidate.hello = *std::move(hello);
+    warm.member.reset();  // waits while a timing runs
     guard.lock();
-    for (WarmCandidate& candidate : batch) ready_.push_back(std::move(candidate));
-    failures_ = batch.empty() ? failures_ + 1 : 0;
-    if (!error.empty()) {
-      last_error_ = error;
-      LogWarn("cannot warm a candidate: {}", error);
-    }
+    ready_.push_back(std::move(warm.candidate));
+    failures_ = 0;
     changed_.notify_all();
-    if (batch.empty())
-      changed_.wait_for(guard, std::chrono::milliseconds(300), [&] { return stopping_; });
   }
 }
 

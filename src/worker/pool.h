@@ -21,8 +21,9 @@ struct WarmCandidate {
   std::optional<Cgroup> cgroup;  ///< where the machine lets the worker make one
 };
 
-/// Keeps warmed, sandboxed, never used candidates ready. They are forked and warmed by a thread of
-/// its own, as background of the device: a timing stops them meanwhile. Thread-safe.
+/// Keeps warmed, sandboxed, never used candidates ready. One thread forks them, another takes them
+/// as they become warm; until then they are background of the device: a timing stops them.
+/// Thread-safe.
 ///
 ///     forked --> confined --> warm (ready) --> leased --> used once --> destroyed
 class CandidatePool {
@@ -41,8 +42,16 @@ class CandidatePool {
   void Destroy(std::unique_ptr<RuntimeProcess> process);
 
  private:
-  void Fill();
-  Result<WarmCandidate> Make(int connections, std::optional<BackgroundSet::Member>* member);
+  struct Warming {
+    WarmCandidate candidate;
+    std::unique_ptr<BackgroundSet::Member> member;
+  };
+
+  void Fork();
+  void Warm();
+  [[nodiscard]] bool Wanting() const;
+  void Failed(const Error& error);
+  Result<WarmCandidate> Make(int connections, std::unique_ptr<BackgroundSet::Member>* member);
 
   Zygote* const zygote_;
   DeviceLock* const lock_;
@@ -51,13 +60,15 @@ class CandidatePool {
   const Limits limits_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
+  std::deque<Warming> warming_;
   std::deque<WarmCandidate> ready_;
   bool cgroups_ = true;  ///< until the first one could not be made
   std::string last_error_;
   int failures_ = 0;
   uint32_t made_ = 0;
   bool stopping_ = false;
-  std::thread filler_;
+  std::thread forker_;
+  std::thread warmer_;
 };
 
 }  // namespace assay

@@ -102,15 +102,17 @@ std::vector<pid_t> Descendants(pid_t pid) {
   return found;
 }
 
+void SendStop(int pidfd) { ::syscall(SYS_pidfd_send_signal, pidfd, SIGSTOP, nullptr, 0); }
+
 Result<int> StopTree(pid_t pid, int pidfd, bool with_children, TimePoint deadline) {
   // A child may send SIGCONT to its parent, so the parent is stopped again, and looked at, after
   // the children: when all of them are stopped and it is too, nobody is left to wake anybody.
   for (;;) {
-    ::syscall(SYS_pidfd_send_signal, pidfd, SIGSTOP, nullptr, 0);
+    SendStop(pidfd);
     std::vector<pid_t> children;
     if (with_children) {
       ASSAY_ASSIGN_OR_RETURN(children, StopDescendants(pid, deadline));
-      ::syscall(SYS_pidfd_send_signal, pidfd, SIGSTOP, nullptr, 0);
+      SendStop(pidfd);
     }
     ASSAY_RETURN_IF_ERROR(AwaitStop(pidfd, deadline));
     if (!with_children) return 0;

@@ -11,6 +11,9 @@ namespace assay {
 /// All living descendants of `pid`. Complete when `pid` and they are stopped.
 std::vector<pid_t> Descendants(pid_t pid);
 
+/// Tells a child of ours to stop, and waits for nothing.
+void SendStop(int pidfd);
+
 /// Stops a child of ours (known by number and pidfd) and, if `with_children`, everything below it:
 /// when this returns, none of them can run until it is continued. Returns how many descendants were
 /// stopped. kTimeout if a thread cannot be stopped (it hangs in the kernel), kClosed if the process

@@ -93,20 +93,47 @@ void RuntimeProcess::ResetRounds() {
   ++round_;
 }
 
-TimePoint RuntimeProcess::StartRound(uint32_t first, uint32_t calls, bool frozen) {
+TimePoint RuntimeProcess::StartRound(uint32_t first, uint32_t calls, bool frozen, bool gated) {
   ControlPage& page = *control_.page();
   page.first_slot.store(first);
   page.calls.store(calls);
   page.failed.store(0);
   page.done.store(0);  // a word that was set ahead of its round says nothing
+  page.queued.store(0);
+  page.gate.store(gated ? 0 : round_);
   const TimePoint start = Clock::now();
   PostWord(page.go, round_);
   if (frozen) Thaw();
   return start;
 }
 
-Result<double> RuntimeProcess::AwaitRound(TimePoint start, bool freeze, TimePoint deadline) {
+void RuntimeProcess::AwaitQueued(TimePoint deadline) {
+  WaitWord(control_.page()->queued, round_, deadline);
+}
+
+TimePoint RuntimeProcess::OpenGate() {
+  const TimePoint start = Clock::now();
+  control_.page()->gate.store(round_);
+  return start;
+}
+
+bool RuntimeProcess::ReleaseHold(uint32_t hold, TimePoint deadline) {
   ControlPage& page = *control_.page();
+  page.gate.store(hold);
+  // The device answers within microseconds, and wakes nobody.
+  while (page.ended.load(std::memory_order_acquire) != hold) {
+    if (Clock::now() >= deadline) return false;
+    __builtin_ia32_pause();
+  }
+  return true;
+}
+
+Result<double> RuntimeProcess::AwaitRound(TimePoint start, bool freeze, TimePoint deadline,
+                                          Duration spin, const std::function<void()>& done) {
+  ControlPage& page = *control_.page();
+  const TimePoint spin_until = std::min(deadline, start + spin);
+  while (page.done.load(std::memory_order_acquire) != round_ && Clock::now() < spin_until)
+    __builtin_ia32_pause();
   for (;;) {
     const TimePoint slice = std::min(deadline, DeadlineIn(kDeathCheck));
     if (WaitWord(page.done, round_, slice)) break;
@@ -114,6 +141,7 @@ Result<double> RuntimeProcess::AwaitRound(TimePoint start, bool freeze, TimePoin
     if (Clock::now() >= deadline) return Err(ErrorCode::kTimeout, "the round did not end in time");
   }
   const double elapsed = Microseconds(Clock::now() - start).count();
+  done();
   if (freeze) {
     ASSAY_ASSIGN_OR_RETURN([[maybe_unused]] const int children, Freeze(DeadlineIn(Seconds(5))));
   }

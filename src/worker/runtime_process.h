@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -50,17 +51,28 @@ class RuntimeProcess {
   /// Begins a series of rounds: the process waits for go. Call after the channel said "rounds".
   void ResetRounds();
   /// Begins a round of `calls` calls on slots `first`...: reads the clock, sets go, lets the
-  /// process run if it is `frozen`. Returns the clock.
-  TimePoint StartRound(uint32_t first, uint32_t calls, bool frozen);
-  /// Waits for done and stops the process again if `freeze`; microseconds since `start`. After
-  /// kTimeout it may be called again.
-  Result<double> AwaitRound(TimePoint start, bool freeze, TimePoint deadline);
+  /// process run if it is `frozen`. Returns the clock. `gated`: the device waits for OpenGate().
+  TimePoint StartRound(uint32_t first, uint32_t calls, bool frozen, bool gated);
+  /// Waits until the device has been given the round's calls, or for `deadline`.
+  void AwaitQueued(TimePoint deadline);
+  /// Reads the clock and lets the device begin the round. Returns the clock.
+  TimePoint OpenGate();
+  /// Waits for done, calls `done`, and stops the process again if `freeze`; microseconds from
+  /// `start` to done. Until `spin` after the start it keeps its core. After kTimeout it may be
+  /// called again.
+  Result<double> AwaitRound(TimePoint start, bool freeze, TimePoint deadline, Duration spin,
+                            const std::function<void()>& done);
   /// Ends the series; the process goes back to its channel (continue it first).
   /// What the process wrote into ControlPage::places: -1 for kInSlot and what no memory can have.
   [[nodiscard]] int64_t Place(size_t index) const {
     const uint64_t place = control_.page()->places[index].load();
     return place > (uint64_t{1} << 62) ? -1 : static_cast<int64_t>(place);
   }
+
+  /// The judge's process: ends its hold number `hold`; false when that does not end in time.
+  bool ReleaseHold(uint32_t hold, TimePoint deadline);
+  /// The judge's process: the round that began with `hold` is done.
+  void AskForLook(uint32_t hold) { control_.page()->look.store(hold); }
 
   void EndRounds();
   [[nodiscard]] bool RoundFailed() const { return control_.page()->failed.load() != 0; }

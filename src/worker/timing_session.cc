@@ -56,12 +56,9 @@ Outcome TimingSession::Enter(CandidateSession* side) {
 Outcome TimingSession::Judged(const Result<Quietness>& quiet, int* busy) {
   if (!quiet.ok()) return InfrastructureFailure(Stage::kTime, quiet.error());
   const Limits& limits = device_->limits();
-  if (quiet->held_gap_us > limits.quiet_gap_us) {
-    // This device lets others in between: go on without, the bracket is only longer then.
-    LogDebug("the hold before a round was broken: gap {:.0f} us", quiet->held_gap_us);
-    hold_ns_ = 0;
-    disturbed_ = true;
-  }
+  if (quiet->held_us > 0)
+    LogDebug("lane {}: a hold of {:.0f} us, others had the device for {:.0f} us", plan_.lane,
+             quiet->held_us, quiet->held_lost_us);
   if (quiet->gap_us > limits.quiet_gap_us || quiet->delay_us > limits.quiet_delay_us) {
     LogDebug("device not quiet: gap {:.0f} us, delay {:.0f} us", quiet->gap_us, quiet->delay_us);
     disturbed_ = true;
@@ -72,51 +69,63 @@ Outcome TimingSession::Judged(const Result<Quietness>& quiet, int* busy) {
 
 namespace {
 
-/// A round begins at *go*, or when the judge lets the device go if that is later: until then
-/// nothing of the round can run there. It ends when the device is idle, not when the process says
-/// so: work that still ran after *done* pays. Both sides are measured alike, and the judge's way to
-/// its look is in both brackets.
+/// A round ends when the device is idle, not when the process says so: work that still ran after
+/// *done* pays. Both sides are measured alike, and the judge's way to its look is in both brackets.
 double OutsideUs(const CandidateSession::RoundTime& time, const Quietness& quiet) {
-  const TimePoint begin = std::max(time.start, quiet.held_until);
   const TimePoint done = time.start + std::chrono::duration_cast<Duration>(Microseconds(time.us));
-  return std::max(1.0, Microseconds(std::max(done, quiet.idle) - begin).count());
+  return std::max(1.0, Microseconds(std::max(done, quiet.idle) - time.start).count());
 }
 
 }  // namespace
 
-Outcome TimingSession::RunReference(uint32_t first, bool hold_after, RoundClock* clock) {
+Outcome TimingSession::RunReference(uint32_t first, uint32_t hold, Quietness* after,
+                                    RoundClock* clock) {
   clock->calls = static_cast<int>(reference_calls_);
   CandidateSession::RoundTime time;
-  if (Outcome outcome = AsInfrastructure(
-          reference_->Round(Stage::kTime, first, reference_calls_, true, RoundLimit(), &time));
+  if (Outcome outcome = AsInfrastructure(reference_->Round(Stage::kTime, first, reference_calls_,
+                                                           true, RoundLimit(), &time, hold));
       !Passed(outcome))
     return outcome;
-  Result<Quietness> quiet = device_->judge().Flush(QuietNs(), hold_after ? hold_ns_ : 0);
+  // A look, and, where the candidate comes next, the device is made ready for it.
+  Result<Quietness> quiet =
+      after != nullptr ? Flush(first, candidate_calls_, hold_ns_) : Flush(0, 0, 0);
   if (Outcome outcome = Judged(quiet, &reference_busy_); !Passed(outcome)) return outcome;
   clock->outside_us = OutsideUs(time, *quiet);
+  if (after != nullptr) *after = *quiet;
+  reference_lost_us_ = std::max(reference_lost_us_, quiet->held_lost_us);
   return {};
 }
 
-Outcome TimingSession::RunCandidate(uint32_t first, RoundClock* clock) {
+Outcome TimingSession::RunCandidate(uint32_t first, uint32_t hold, RoundClock* clock) {
   clock->calls = static_cast<int>(candidate_calls_);
   CandidateSession::RoundTime time;
   Outcome outcome =
-      candidate_->Round(Stage::kTime, first, candidate_calls_, true, RoundLimit(), &time);
+      candidate_->Round(Stage::kTime, first, candidate_calls_, true, RoundLimit(), &time, hold);
   if (!Passed(outcome)) return outcome;
   Quietness quiet;
   if (Outcome verified = VerifyOne(first, &quiet); !Passed(verified)) return verified;
   clock->outside_us = OutsideUs(time, quiet);
+  // A queue that waits behind the gate costs the hold a little; one that runs takes time slices.
+  if (quiet.held_lost_us > device_->limits().held_lost_us + 2 * reference_lost_us_) ++early_;
   return {};
 }
 
-/// How many calls fill a round of this side, from a round it ran. What the bracket costs is still
-/// unknown here, so the time of a call is too long at first and the plan approaches from below.
+/// How many calls fill a round of this side, from a round it ran.
 uint32_t TimingSession::CallsFor(const RoundClock& clock) const {
+  // A round of few short calls may look no longer than an empty one.
+  const double least_us = 0.1 * clock.outside_us;
+  const double call_us =
+      std::max(least_us, clock.outside_us - device_->empty_rounds(hold_ns_ > 0).Level()) /
+      clock.calls;
   // A few slots stay spare, so that the addresses of a round vary.
   const uint32_t most =
       std::min(plan_.slots - plan_.slots / 16, static_cast<uint32_t>(device_->limits().max_calls));
-  const double calls = device_->limits().round_us / (clock.outside_us / clock.calls);
-  return static_cast<uint32_t>(std::clamp<double>(std::ceil(calls), 1, most));
+  return static_cast<uint32_t>(
+      std::clamp<double>(std::ceil(device_->limits().round_us / call_us), 1, most));
+}
+
+Result<Quietness> TimingSession::Flush(uint32_t first, uint32_t calls, uint64_t hold_ns) {
+  return device_->judge().Flush(plan_.lane, first, calls, QuietNs(), hold_ns);
 }
 
 Outcome TimingSession::VerifyOne(uint32_t first, Quietness* quiet) {
@@ -153,23 +162,24 @@ Outcome TimingSession::Pair(bool candidate_first, RoundClock* candidate, RoundCl
   const uint32_t calls = std::max(reference_calls_, candidate_calls_);
   const auto first = static_cast<uint32_t>(seeds_->Next("slot") % (plan_.slots - calls + 1));
   const std::vector<uint64_t> seeds = seeds_->Next("timed", calls);
-  Judge& judge = device_->judge();
   // Work that began with the new inputs, before go: a second look sees it (`early_work`).
   const auto early = [&](const Result<Quietness>& quiet) {
     if (quiet.ok() && quiet->after_us > device_->limits().quiet_early_us) ++early_;
     return Judged(quiet, nullptr);
   };
-  if (Outcome outcome = early(judge.Fill(plan_.lane, first, seeds, QuietNs(), hold_ns_));
-      !Passed(outcome))
-    return outcome;
+  Result<Quietness> ready = device_->judge().Fill(plan_.lane, first, seeds, QuietNs(), hold_ns_);
+  if (Outcome outcome = early(ready); !Passed(outcome)) return outcome;
   if (candidate_first) {
-    if (Outcome outcome = RunCandidate(first, candidate); !Passed(outcome)) return outcome;
-    if (Outcome outcome = early(judge.Flush(QuietNs(), hold_ns_)); !Passed(outcome)) return outcome;
-    return RunReference(first, /*hold_after=*/false, reference);
+    if (Outcome outcome = RunCandidate(first, ready->hold, candidate); !Passed(outcome))
+      return outcome;
+    ready = Flush(first, reference_calls_, hold_ns_);
+    if (Outcome outcome = early(ready); !Passed(outcome)) return outcome;
+    return RunReference(first, ready->hold, nullptr, reference);
   }
-  if (Outcome outcome = RunReference(first, /*hold_after=*/true, reference); !Passed(outcome))
+  Quietness after;
+  if (Outcome outcome = RunReference(first, ready->hold, &after, reference); !Passed(outcome))
     return outcome;
-  return RunCandidate(first, candidate);
+  return RunCandidate(first, after.hold, candidate);
 }
 
 bool TimingSession::TimeToLook(const TimingRecord& record) const {
@@ -185,9 +195,12 @@ bool TimingSession::Enough(const TimingRecord& record) const {
   const Limits& limits = device_->limits();
   if (plan_.interpreted || ElapsedS() > limits.time_budget_s) return true;
   if (static_cast<int>(record.candidate.size()) >= limits.max_rounds) return true;
-  const Ratio ratio =
-      PairedRatio(TrustedTimes(record.reference), Reconcile(record.candidate).paid_us);
-  return ratio.high - ratio.low <= 2 * limits.target_half_width * ratio.value;
+  const std::vector<double> paid_us = Reconcile(record.candidate).paid_us;
+  const Ratio ratio = PairedRatio(TrustedTimes(record.reference), paid_us);
+  // Events tick every 32 ns: of a kernel of 3 us that is a percent.
+  const double half_width =
+      std::max(limits.target_half_width, limits.target_us / Quantile(paid_us, 0.5));
+  return ratio.high - ratio.low <= 2 * half_width * ratio.value;
 }
 
 Outcome TimingSession::Integrity() const {
@@ -210,28 +223,23 @@ Outcome TimingSession::Integrity() const {
 }
 
 /// What go, thaw, a change of context on the device, its end and the judge's look cost together:
-/// rounds of the reference that record two events and call nothing. They also show whether a hold
-/// holds on this device; if not, they are run again without.
+/// rounds of the reference that record two events and call nothing. The device keeps what earlier
+/// submissions measured, so that each need add only two.
 Outcome TimingSession::EmptyRounds() {
-  constexpr int kRounds = 6;  // the first ones are colder; a low percentile is taken
-  const uint64_t hold_ns = hold_ns_;
-  empty_us_.clear();
-  if (Outcome outcome = Enter(reference_); !Passed(outcome)) return outcome;
-  if (Outcome outcome = Judged(device_->judge().Flush(QuietNs(), hold_ns_), nullptr);
-      !Passed(outcome))
-    return outcome;
-  for (int i = 0; i < kRounds; ++i) {
+  for (int more = 2; more > 0 || !device_->empty_rounds(hold_ns_ > 0).Enough(); --more) {
+    Result<Quietness> ready = Flush(0, 0, hold_ns_);
+    if (Outcome outcome = Judged(ready, nullptr); !Passed(outcome)) return outcome;
     CandidateSession::RoundTime time;
-    if (Outcome outcome = reference_->Round(Stage::kTime, 0, 0, true, RoundLimit(), &time);
+    if (Outcome outcome =
+            reference_->Round(Stage::kTime, 0, 0, true, RoundLimit(), &time, ready->hold);
         !Passed(outcome))
       return outcome;
-    Result<Quietness> quiet = device_->judge().Flush(QuietNs(), i + 1 < kRounds ? hold_ns_ : 0);
+    reference_kept_.push_back(false);
+    const Result<Quietness> quiet = Flush(0, 0, 0);
     if (Outcome outcome = Judged(quiet, nullptr); !Passed(outcome)) return outcome;
-    empty_us_.push_back(OutsideUs(time, *quiet));
+    device_->empty_rounds(ready->hold != 0).Add(OutsideUs(time, *quiet));
   }
-  if (Outcome outcome = reference_->EndRounds(Stage::kTime, nullptr); !Passed(outcome))
-    return outcome;
-  return hold_ns_ == hold_ns ? Outcome{} : EmptyRounds();
+  return {};
 }
 
 /// Pairs until it is time to look at the interval.
@@ -259,9 +267,12 @@ Outcome TimingSession::Rounds(TimingRecord* record, Correctness* correctness,
     const bool counts =
         past_warm_up && (!disturbed_ || ++discarded_ >= device_->limits().max_rounds);
     kept_.push_back(counts);
+    reference_kept_.push_back(counts);
     if (!past_warm_up && !plan_.interpreted) {
-      candidate_calls_ = CallsFor(candidate);
-      reference_calls_ = CallsFor(reference);
+      // The first calls of a process are slow and tell little; a few are enough to warm up with.
+      const uint32_t most = pair_ < warm ? 2 * kFirstCalls : UINT32_MAX;
+      candidate_calls_ = std::min(CallsFor(candidate), most);
+      reference_calls_ = std::min(CallsFor(reference), most);
     }
     if (!counts) continue;
     record->candidate.push_back(std::move(candidate));
@@ -282,9 +293,11 @@ Outcome TimingSession::Claims(TimingRecord* record, std::vector<std::string>* fl
   if (Outcome outcome = AsInfrastructure(reference_->EndRounds(Stage::kTime, &claims));
       !Passed(outcome))
     return outcome;
-  AddInside(std::move(claims), kept_, &record->reference);
+  AddInside(std::move(claims), reference_kept_, &record->reference);
   kept_.clear();
-  const Bracket bracket = LearnBracket(empty_us_, record->reference);
+  reference_kept_.clear();
+  const Bracket bracket =
+      LearnBracket(device_->empty_rounds(hold_ns_ > 0).times(), record->reference);
   LogDebug("lane {}: a bracket costs {:.1f} us and {:.1f} us, slack {:.1f} us", plan_.lane,
            bracket.empty_us, bracket.rest_us, bracket.slack_us);
   for (std::vector<RoundClock>* rounds : {&record->candidate, &record->reference})
@@ -300,9 +313,10 @@ Outcome TimingSession::Run(TimingRecord* record, Correctness* correctness,
   record->meaningful = !plan_.interpreted;
   record->method = device_->cuda() ? "rounds/device-events" : "rounds/host-clock";
   start_ = Clock::now();
-  if (Outcome outcome = AsInfrastructure(EmptyRounds()); !Passed(outcome)) return outcome;
   do {
     if (Outcome outcome = AsInfrastructure(Enter(reference_)); !Passed(outcome)) return outcome;
+    if (pair_ == 0)
+      if (Outcome outcome = AsInfrastructure(EmptyRounds()); !Passed(outcome)) return outcome;
     if (Outcome outcome = Enter(candidate_); !Passed(outcome)) return outcome;
     if (Outcome outcome = Rounds(record, correctness, flags); !Passed(outcome)) return outcome;
     if (Outcome outcome = Integrity(); !Passed(outcome)) return outcome;

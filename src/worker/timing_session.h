@@ -10,8 +10,9 @@ namespace assay {
 /// fresh inputs, under the device's exclusive lock. After every few pairs the processes' own clocks
 /// are read and the interval of the ratio is looked at: precise enough, or on with the next ones.
 ///
-///     both stopped: judge sees the device quiet, writes new inputs, empties the cache
-///       -> go, thaw one ... done, stop it        (outside clock: go to done)
+///     both stopped: judge sees the device quiet, writes new inputs, empties the cache, holds it
+///       -> go, thaw one ... its calls are queued, the hold ends: the last words of the inputs
+///          ... done, stop it                      (outside clock: end of the hold to idle)
 ///       -> judge sees the device quiet, verifies one random output of the candidate
 ///       -> the same for the other one, on the same inputs
 ///
@@ -23,11 +24,12 @@ class TimingSession {
   struct Plan {
     int lane = 0;
     uint32_t slots = 1;  ///< of the lane's arena
-    uint32_t calls = 1;  ///< per round, to begin with
+    uint32_t calls = 1;  ///< per round, as the reference alone suggests
     int outputs = 1;     ///< tensors that a call returns
     double reference_us = 0;
     double call_s = 20;        ///< the least limit of a round
     bool interpreted = false;  ///< Triton's interpreter: few rounds, times mean nothing
+    bool hold = true;          ///< rounds start with their calls queued, where the device can
   };
   TimingSession(Device* device, CandidateSession* candidate, CandidateSession* reference,
                 SeedSource* seeds, const Plan& plan)
@@ -37,12 +39,16 @@ class TimingSession {
   Outcome Run(TimingRecord* record, Correctness* correctness, std::vector<std::string>* flags);
 
  private:
+  static constexpr uint32_t kFirstCalls = 4;  ///< of the first warm-up round
+
   Outcome EmptyRounds();
   Outcome Rounds(TimingRecord* record, Correctness* correctness, std::vector<std::string>* flags);
   Outcome Claims(TimingRecord* record, std::vector<std::string>* flags);
   Outcome Pair(bool candidate_first, RoundClock* candidate, RoundClock* reference);
-  Outcome RunCandidate(uint32_t first, RoundClock* clock);
-  Outcome RunReference(uint32_t first, bool hold_after, RoundClock* clock);
+  Outcome RunCandidate(uint32_t first, uint32_t hold, RoundClock* clock);
+  /// `after`: filled if the candidate's round follows, with what is ready for it.
+  Outcome RunReference(uint32_t first, uint32_t hold, Quietness* after, RoundClock* clock);
+  Result<Quietness> Flush(uint32_t first, uint32_t calls, uint64_t hold_ns);
   Outcome VerifyOne(uint32_t first, Quietness* quiet);
   [[nodiscard]] Outcome Integrity() const;
   Outcome Enter(CandidateSession* side);
@@ -61,19 +67,20 @@ class TimingSession {
   CandidateSession* const reference_;
   SeedSource* const seeds_;
   const Plan plan_;
-  uint32_t candidate_calls_ = plan_.calls;  ///< per round; each side fills its rounds
-  uint32_t reference_calls_ = plan_.calls;
+  uint32_t candidate_calls_ = std::min(plan_.calls, kFirstCalls);  ///< per round
+  uint32_t reference_calls_ = candidate_calls_;                    ///< each side fills its rounds
   TimePoint start_;
   int pair_ = 0;       ///< pairs that were run
   int discarded_ = 0;  ///< ... and not counted, because something disturbed them
-  uint64_t hold_ns_ = device_->cuda() ? device_->limits().hold_ns : 0;
-  std::vector<double> empty_us_;  ///< rounds of the reference without calls
+  uint64_t hold_ns_ = device_->cuda() && plan_.hold ? device_->limits().hold_ns : 0;
   std::vector<bool> kept_;  ///< of each pair since the clocks were last read: whether it counts
+  std::vector<bool> reference_kept_;  ///< the same of each round of the reference, empty ones too
   int verified_ = 0;
   int candidate_busy_ = 0;  ///< times the device was not quiet right after the candidate's round
   int reference_busy_ = 0;  ///< ... after the reference's: others' work, not the candidate's
-  int early_ = 0;           ///< times the device was busy again once new inputs stood there
-  bool disturbed_ = false;  ///< in the current pair
+  double reference_lost_us_ = 0;  ///< the most that others had of a hold before its rounds
+  int early_ = 0;                 ///< times the device was busy again once new inputs stood there
+  bool disturbed_ = false;        ///< in the current pair
   Comparison mismatch_;
 };
 

@@ -5,7 +5,11 @@ import importlib.machinery
 import importlib.util
 import os
 import pathlib
+import re
+import subprocess
 import sys
+
+import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -48,3 +52,21 @@ def pytest_report_header():
     import assay.rl
 
     return f"assay.rl with {assay.rl._core.__file__}"
+
+
+@pytest.fixture
+def served(assay_bin, tmp_path):
+    """A real server of this binary, judging on the CPU."""
+    command = [
+        assay_bin, "serve", "--port", "0", "--device", "cpu", "--jobs", "2", "--python",
+        os.environ["ASSAY_PYTHON"], "--store", tmp_path / "store", "--json",
+    ]  # fmt: skip
+    with (tmp_path / "log").open("w") as log:
+        server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
+    try:
+        line = server.stdout.readline()
+        assert line, (tmp_path / "log").read_text()[-2000:]
+        yield re.search(r"http://[^\s\"]+", line).group().rstrip("/")
+    finally:
+        server.terminate()
+        server.wait(30)

@@ -51,6 +51,13 @@ def test_errors_say_what_to_do():
         rl.sample_by_coverage, batch, np.ones((2, 1)), correct=[1, 1], coverage=[0.5, np.nan]
     )
     assert "must be integers or strings" in message(rl.Batch, **(BATCH | {"group": [0.5, 1.5]}))
+    assert "turn must be whole numbers" in message(rl.Batch, **(BATCH | {"turn": [1.0, 1.5]}))
+    assert "turn must be integers, not <U1" in message(rl.Batch, **(BATCH | {"turn": ["a", "b"]}))
+    for keys, said in (({"seed": -1}, "seed is -1"), ({"step": 2**32}, "step is 4294967296")):
+        assert said in message(
+            rl.sample_by_coverage, batch, np.ones((2, 1)), correct=[1, 1], coverage=[0, 0], **keys
+        )
+    assert "seed is -3" in message(rl.bca_mean, [1.0, 2.0], seed=-3)
     assert "no reward function 'speedup/2'" in message(rl.reward, "speedup/2", completed=True)
     assert "is on meta" in message(
         rl.correct_mismatch, batch, torch.zeros(2, 2, device="meta"), torch.zeros(2, 2), np.ones((2, 2))
@@ -267,6 +274,19 @@ def test_loss_backpropagates_through_torch():
     flat = rl.policy_loss(logp.detach(), np.full((2, 2), 0.5), np.ones((2, 2)), logp_old=old)
     row = rl.policy_loss(logp.detach(), [0.5, 0.5], np.ones((2, 2)), logp_old=old)
     assert flat.value == row.value
+
+
+def test_one_advantage_per_row_or_per_token():
+    """Also where a flat batch has as many rows as tokens: then it is one per row."""
+    logp, mask = np.array([-1.0, -2.0]), np.ones(2)
+    common = {"kind": "reinforce", "aggregation": "seq-sum-no-norm"}
+    per_row = rl.policy_loss(logp, [3.0, 5.0], mask, offsets=[0, 2, 2], **common)
+    assert per_row.value == 3 * 1 + 3 * 2
+    per_token = rl.policy_loss(logp, [3.0, 5.0], mask, offsets=[0, 2], **common)
+    assert per_token.value == 3 * 1 + 5 * 2
+    square = rl.policy_loss(np.full((2, 2), -1.0), [[1.0, 2.0], [3.0, 4.0]], np.ones((2, 2)), **common)
+    assert square.value == 10
+    assert "advantage" in message(rl.policy_loss, logp, [1.0, 2.0, 3.0], mask, offsets=[0, 2], **common)
 
 
 def test_clip_fractions():

@@ -130,3 +130,5 @@ def test_tasks_of_dataset_rows():
     assert "class Model: ..." in first and "ModelNew" in first
     with pytest.raises(ValueError, match="names no task"):
         Task.from_row({"prompt": "x"})
+    with pytest.raises(ValueError, match="task assay/relu comes without a first question"):
+        _ = Conversation(Task.from_row({"task_id": "assay/relu"})).messages

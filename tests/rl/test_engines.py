@@ -481,3 +481,60 @@ def test_prime_rls_own_loss_module(monkeypatch):
     out.loss.backward()
     q = torch.exp(inputs.trainer_logprobs.detach() - inputs.inference_logprobs)
     torch.testing.assert_close(out.loss.detach(), -(inputs.advantages * q * inputs.loss_mask).sum())
+
+
+@pytest.fixture
+def prime_rl_source(monkeypatch):
+    if not PRIME_RL:
+        pytest.skip("ASSAY_PRIME_RL_SOURCE names no checkout of prime-rl: its orchestrator is NOT tested")
+    pytest.importorskip("verifiers.v1", reason="verifiers is not installed: prime-rl's orchestrator is NOT tested")
+    for part in ("src", "packages/prime-rl-configs/src"):
+        monkeypatch.syspath_prepend(os.path.join(PRIME_RL, part))
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+
+
+def test_prime_rls_configuration_takes_the_example(prime_rl_source):
+    """Through its whole configuration; the environment is resolved by verifiers to ours."""
+    import tomllib
+
+    from prime_rl.configs.rl import RLConfig
+
+    from assay.integrations.verifiers import KernelEnvConfig
+
+    config = RLConfig.model_validate(tomllib.loads((EXAMPLES / "prime_rl.toml").read_text()))
+    (source,) = config.orchestrator.train.source
+    assert isinstance(source.env, KernelEnvConfig)
+    assert (source.env.taskset.task.evaluator, source.env.taskset.task.turns) == ("http://127.0.0.1:8000", 3)
+    assert config.trainer.loss.import_path == "assay.integrations.prime_rl.loss"
+
+
+def test_prime_rls_own_orchestrator_credits_turns(prime_rl_source):
+    """install() behind its registry; its own grpo then scores episodes turn by turn."""
+    from prime_rl.configs.algorithm import GRPOAlgoConfig
+    from prime_rl.orchestrator import algo
+
+    from assay.integrations import prime_rl
+
+    stock = algo.ALGORITHM_CLASSES["grpo"]
+    try:
+        prime_rl.install()
+        assert prime_rl.install().assay_parent is stock, "installed once, however often"
+        algorithm = algo.build_algorithm(GRPOAlgoConfig(), None)
+
+        def episode(rewards):
+            nodes = [SimpleNamespace(mask=[], advantages=None)]
+            nodes += [SimpleNamespace(mask=[False, True], advantages=None) for _ in rewards]
+            trace = SimpleNamespace(
+                nodes=nodes, info={"assay": {"rewards": rewards, "keep": [True] * len(rewards)}}, reward=0.0,
+                has_error=False, agent=SimpleNamespace(trainable=True),
+            )  # fmt: skip
+            return SimpleNamespace(traces=[trace])
+
+        episodes = [episode([0.0, 1.0]), episode([2.0, 0.5])]
+        asyncio.run(algorithm.finalize_group(episodes))
+        got = [n.advantages for e in episodes for n in e.traces[0].nodes if n.mask]
+    finally:
+        algo.ALGORITHM_CLASSES["grpo"] = stock
+    want = rl.advantages("trloo", group=[0] * 4, trajectory=[0, 0, 1, 1], turn=[1, 2, 1, 2],
+                         reward=[0.0, 1.0, 2.0, 0.5]).advantage  # fmt: skip
+    assert got == [[a] for a in want.tolist()]

@@ -4,8 +4,6 @@ import asyncio
 import http.server
 import json
 import os
-import re
-import subprocess
 import sys
 import threading
 import time
@@ -115,7 +113,8 @@ time.sleep(1000)
 
 class Server:
     """The native API as far as the client speaks it. `plan` is a list of replies that come before the
-    honest one: a status, or "drop" (the connection is closed after the request was taken)."""
+    honest one: a status, "drop" (the connection is closed after the request was taken), or "cut" (the
+    reply ends early)."""
 
     def __init__(self, plan=(), polls=2, key=None):
         self.plan, self.polls, self.key = list(plan), polls, key
@@ -155,7 +154,7 @@ class Server:
         if step == "drop":
             handler.connection.close()
             return None
-        return self.reply(handler, 200, job)
+        return self.reply(handler, 200, job, cut=step == "cut")
 
     def take(self, handler, method, body):
         with self.lock:
@@ -178,14 +177,14 @@ class Server:
             return {"id": name, "state": "done", "verdict": verdict}
 
     @staticmethod
-    def reply(handler, status, document, headers=()):
+    def reply(handler, status, document, headers=(), cut=False):
         data = document if isinstance(document, bytes) else json.dumps(document).encode()
         handler.send_response(status)
         for name, value in dict(headers).items():
             handler.send_header(name, value)
         handler.send_header("Content-Length", str(len(data)))
         handler.end_headers()
-        handler.wfile.write(data)
+        handler.wfile.write(data[: len(data) // 2] if cut else data)
 
 
 def client(server, **options):
@@ -204,7 +203,7 @@ def test_the_server_judges_in_order_and_with_the_key():
         client(server, key="wrong").evaluate(sent[:1])
 
 
-@pytest.mark.parametrize("plan", [[429, 503, 502], ["drop", "drop"], [500, "drop"]])
+@pytest.mark.parametrize("plan", [[429, 503, 502], ["drop", "drop"], [500, "drop"], ["cut", "cut"]])
 def test_a_full_or_broken_server_is_asked_again_and_judges_once(plan):
     server = Server(plan)
     start = time.monotonic()
@@ -294,27 +293,6 @@ def test_settings_from_the_environment(monkeypatch):
     assert ev.settings_from_environment() == {"where": "http://judge:8000"}
     monkeypatch.setenv("ASSAY_EVALUATOR", json.dumps({"where": "command", "jobs": 4}))
     assert ev.settings_from_environment() == {"where": "command", "jobs": 4}
-
-
-@pytest.fixture
-def served(assay_bin, tmp_path):
-    """A real server of this binary, judging on the CPU."""
-    said = subprocess.run([assay_bin, "serve", "--help"], capture_output=True, text=True).stdout
-    if "--port" not in said:
-        pytest.skip("this assay has no serve command: its client is tested against a stand-in only")
-    command = [
-        assay_bin, "serve", "--port", "0", "--device", "cpu", "--jobs", "2", "--python",
-        os.environ["ASSAY_PYTHON"], "--store", tmp_path / "store", "--json",
-    ]  # fmt: skip
-    with (tmp_path / "log").open("w") as log:
-        server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
-    try:
-        line = server.stdout.readline()
-        assert line, (tmp_path / "log").read_text()[-2000:]
-        yield re.search(r"http://[^\s\"]+", line).group().rstrip("/")
-    finally:
-        server.terminate()
-        server.wait(30)
 
 
 def test_a_real_server_judges(served):

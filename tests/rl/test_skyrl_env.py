@@ -45,6 +45,11 @@ def test_an_episode_through_skyrl_gym(assay_bin):
     assert skyrl_env.KernelEnv.aggregate_metrics([metrics, metrics])["turns"] == 3
     with pytest.raises(ValueError, match="names no task"):
         skyrl_env.KernelEnv(config, {})
+    # A task of the server's: what was asked is the prompt that SkyRL gives.
+    named = skyrl_env.KernelEnv(config, {"task_id": "assay/relu"})
+    asked = [{"role": "user", "content": "Write it."}]
+    named.init(asked)
+    assert named.talk.messages == asked
 
 
 def test_the_example_configuration_is_skyrls():

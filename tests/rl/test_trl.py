@@ -1,5 +1,6 @@
 """Real optimisation steps through TRL on the CPU: a tiny random Qwen2 model and eight conversations of
-three turns; once judged by assay eval, else by a rule of this file where the judgement is not the point."""
+three turns; judged by assay eval and by assay serve, else by a rule of this file where the judgement is not
+the point."""
 
 import os
 
@@ -145,13 +146,24 @@ SCRIPT = [  # of each conversation, turn by turn; MODEL: the tiny model's own wo
 ]  # fmt: skip
 
 
+@pytest.fixture(params=["eval", "serve"])
+def judge(request, assay_bin):
+    """Assay as a trainer meets it: the command, and a server of its own."""
+    from assay.integrations.evaluator import CommandEvaluator, make_evaluator
+
+    if request.param == "serve":
+        return make_evaluator(request.getfixturevalue("served"))
+    return CommandEvaluator(
+        program=str(assay_bin), python=os.environ["ASSAY_PYTHON"], device="cpu", jobs=2
+    )
+
+
 @pytest.mark.filterwarnings("ignore")
-def test_one_step_judged_by_assay(tmp_path, monkeypatch, assay_bin):
-    """24 submissions through assay eval, and one step on what it said of them."""
+def test_one_step_judged_by_assay(tmp_path, monkeypatch, judge):
+    """24 submissions through Assay, and one step on what it said of them."""
     import tiny
 
     from assay.integrations.conversation import Task
-    from assay.integrations.evaluator import CommandEvaluator
     from assay.integrations.trl import conversation_rollout, model_answers
 
     monkeypatch.setenv("TRL_EXPERIMENTAL_SILENCE", "1")
@@ -171,11 +183,8 @@ def test_one_step_judged_by_assay(tmp_path, monkeypatch, assay_bin):
                 sampled[i] = (ids, tiny.log_probs(trainer.model, prompts[i], ids))
         return sampled
 
-    evaluator = CommandEvaluator(
-        program=str(assay_bin), python=os.environ["ASSAY_PYTHON"], device="cpu", jobs=2
-    )
     play = conversation_rollout(
-        evaluator, [Task(task_source=tiny.REFERENCE, messages=question)], turns=TURNS,
+        judge, [Task(task_source=tiny.REFERENCE, messages=question)], turns=TURNS,
         answers=answers, options={"trials": 2, "time": False},
     )  # fmt: skip
 

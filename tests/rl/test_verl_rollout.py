@@ -1,5 +1,5 @@
 """verl's agent loop and reward manager through verl's own worker, storage format and trainer functions,
-judged by assay eval. Only the inference server (a tiny random Qwen2 that is told what to answer) and
+judged by assay eval and by assay serve. Only the inference server (a tiny random Qwen2 that is told what to answer) and
 the storage behind TransferQueue are ours."""
 
 import asyncio
@@ -89,7 +89,11 @@ def configuration(model_dir, tmp_path, evaluator, *overrides):
     return merged
 
 
-def command(assay_bin):
+@pytest.fixture(params=["eval", "serve"])
+def assay(request, assay_bin):
+    """The evaluator's settings: the command, or a server of its own."""
+    if request.param == "serve":
+        return {"where": request.getfixturevalue("served")}
     return {"where": "command", "program": str(assay_bin), "python": os.environ["ASSAY_PYTHON"],
             "device": "cpu", "jobs": 2}  # fmt: skip
 
@@ -141,11 +145,11 @@ def worker_of(config, inference):
     return kind(config, inference)
 
 
-def test_three_turns_judged_by_assay_and_credited_by_verls_trainer(model_dir, tmp_path, assay_bin, stored):
+def test_three_turns_judged_by_assay_and_credited_by_verls_trainer(model_dir, tmp_path, assay, stored):
     """Four conversations of three turns: 12 real verdicts; verl's own advantage step over them."""
     good, wrong, broken = (tiny.answer(c) for c in (tiny.GOOD, tiny.WRONG, tiny.BROKEN))
     script = [[wrong, good, broken], [broken, wrong, good], [good, good, good], [wrong, wrong, wrong]]
-    config = configuration(model_dir, tmp_path, command(assay_bin))
+    config = configuration(model_dir, tmp_path, assay)
     inference = Inference(tiny.tokenizer(), script)
     worker = worker_of(config, inference)
     play(worker, [row() for _ in script])
@@ -284,13 +288,13 @@ def test_a_row_without_a_task_says_so(model_dir, tmp_path, stored, judged):
         play(worker, [row(reward_model=None)])
 
 
-def test_the_reward_manager_through_verls_loader(model_dir, tmp_path, assay_bin):
+def test_the_reward_manager_through_verls_loader(model_dir, tmp_path, assay):
     """Registered by name and loaded from the module's path, as the example says; judges for real."""
     from verl.trainer.ppo.reward import load_reward_manager
 
-    config = configuration(model_dir, tmp_path, command(assay_bin))
+    config = configuration(model_dir, tmp_path, assay)
     with open_dict(config):
-        config.reward.assay = {"evaluator": command(assay_bin), "options": {"time": False}}
+        config.reward.assay = {"evaluator": assay, "options": {"time": False}}
     tok = tiny.tokenizer()
     manager = load_reward_manager(config, tok)
     assert type(manager).__name__ == "AssayRewardManager"

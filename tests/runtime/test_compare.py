@@ -50,6 +50,59 @@ def test_a_bias_below_the_tolerance_of_each_element_is_caught_by_the_norm():
     assert not judged(biased, eager, exact)["passed"]
 
 
+def test_sums_that_cancel_may_differ_by_more_than_twice_eager_in_one_element():
+    torch.manual_seed(0)
+    exact = torch.randn(1 << 16, dtype=torch.float64) * 1000
+    noise = torch.randn_like(exact) * 1e-3
+    eager = (exact + noise.clamp(-1.5e-3, 1.5e-3)).float()
+    unlucky = (exact + noise.flip(0)).float()  # the same spread, five sigma in its worst element
+    assert judged(unlucky, eager, exact)["passed"]
+    assert not judged((exact + 30 * noise.flip(0)).float(), eager, exact)["passed"]
+    elementwise = exact.float()  # an error that grows with the value is no such spread
+    assert not judged((exact * (1 + 1e-3)).float(), elementwise, exact)["passed"]
+
+
+def test_bits_that_agree_tell_the_arithmetic():
+    torch.manual_seed(0)
+    a, b = torch.randn(256, 512, dtype=torch.float64), torch.randn(512, 256, dtype=torch.float64)
+    exact = a @ b
+
+    def bits(y):
+        result = judged(y, (a.float() @ b.float()), exact)
+        assert 19 < result["reference_bits"] < 25
+        return result["bits"]
+
+    tf32 = ((a.float().view(torch.int32) + 0x1000) & ~0x1FFF).view(torch.float32)
+    assert bits(a.float() @ b.float()) > 19
+    assert 10 < bits(tf32 @ b.float()) < 14
+    assert 10 < bits((a.half() @ b.half().double().half()).float()) < 14
+    assert 7 < bits(a.bfloat16().float() @ b.bfloat16().float()) < 10.5
+
+
+def test_a_reference_that_chooses_between_two_is_ill_conditioned():
+    from assay.runtime.compare import well_conditioned
+
+    torch.manual_seed(0)
+    exact = torch.randn(1 << 14, dtype=torch.float64)
+    assert well_conditioned(exact.float(), exact, EagerError())
+    assert well_conditioned((exact + torch.randn_like(exact) * 1e-2).float(), exact, EagerError())
+    outlier = exact.clone()
+    outlier[7] += 0.5
+    assert not well_conditioned(outlier.float(), exact, EagerError())
+
+
+def test_kernelbenchs_check_is_allclose():
+    from assay.runtime.compare import kernelbench
+
+    x = torch.linspace(0, 1, 4096)
+    assert kernelbench([x + 9e-5], [x]) and not kernelbench([x + 3e-4], [x])
+    assert kernelbench([torch.zeros(9)], [torch.full((9,), 9e-5)])
+    assert not kernelbench([torch.full((9,), float("nan"))], [torch.full((9,), float("nan"))])
+    assert kernelbench([x.half() + 0.009], [x.half()]) and kernelbench([x + 9e-3], [x], 1e-2)
+    assert kernelbench([torch.tensor([True])], [torch.tensor([True])])
+    assert not kernelbench([torch.tensor([True])], [torch.tensor([False])])
+
+
 def test_never_stricter_than_twice_eagers_own_error():
     _, exact = pair()
     eager = (exact * (1 + 1e-3)).float()  # an ill-conditioned reference: ten tolerances off

@@ -125,7 +125,7 @@ def limited(text: str, size: int) -> str:
 
 @dataclass(frozen=True)
 class Task:
-    """What is asked. `messages`: the first question; None: prompt_for(task_source)."""
+    """What is asked. `messages`: the first question; None: prompt_for(task_source), which needs that."""
 
     task_id: str = ""
     task_source: str = ""
@@ -206,7 +206,10 @@ class Conversation:
             raise ValueError(f"recent is {recent}; it counts answers with their questions: 2, 4, …")
         self.task = task
         self.turns = turns
-        self.first = list(task.messages or prompt_for(task.task_source, task.entry))
+        asked = task.messages
+        if not asked and task.task_source:
+            asked = prompt_for(task.task_source, task.entry)
+        self.first = list(asked or ())
         self.outcomes: list[Outcome] = []
         self.rewards: list[float] = []
         self.exhausted = False
@@ -220,7 +223,13 @@ class Conversation:
 
     @property
     def messages(self) -> list[Message]:
-        """What the model sees next. With `recent` it is no extension of what it saw before."""
+        """What the model sees next. With `recent` it is no extension of what it saw before. ValueError for
+        a task that is known by its id alone: nobody has said what to ask."""
+        if not self.first:
+            raise ValueError(
+                f"task {self.task.task_id} comes without a first question: give its dataset row a `prompt` "
+                "(a list of messages)"
+            )
         said = self._said if self._recent is None else self._said[-self._recent :]
         return [*self.first, *said]
 

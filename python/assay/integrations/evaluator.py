@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import http.client
 import json
 import os
 import pathlib
@@ -281,7 +282,8 @@ class ServerEvaluator:
             if error.code in (429, 500, 502, 503, 504):
                 raise _Unreachable(message, _seconds(error.headers.get("Retry-After"))) from None
             raise EvaluatorError(message) from None
-        except (OSError, urllib.error.URLError) as error:  # refused, reset, timed out, no such host
+        # Refused, reset, timed out, no such host; or a reply that ended early.
+        except (OSError, http.client.HTTPException) as error:
             raise _Unreachable(f"{method} {self._url}: {error}") from None
         try:
             document = json.loads(text) if text.strip() else {}

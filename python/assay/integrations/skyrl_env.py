@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from ._engine import require
@@ -49,6 +50,7 @@ class KernelEnv(BaseTextEnv):
         self.talk = Conversation(self._task, **config)
 
     def init(self, prompt: list[dict[str, str]]) -> tuple[list[dict[str, str]], dict[str, Any]]:
+        self.talk = Conversation(replace(self._task, messages=prompt), **self._options)
         return prompt, {}
 
     def step(self, action: str) -> BaseTextEnvStepOutput:

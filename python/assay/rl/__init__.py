@@ -15,7 +15,7 @@ all sums are in float64, and no result depends on the number of threads.
     result = advantages("trloo", batch=batch)
     train_on = sampled.state & TRAINED           # and result.advantage, one scalar per row
 
-Every wrong argument raises ValueError with what to do about it.
+A wrong value raises ValueError with what to do about it, an argument of a wrong type TypeError.
 """
 
 from __future__ import annotations

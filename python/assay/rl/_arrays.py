@@ -49,6 +49,33 @@ def flat(x: Array | None, what: str, dtype: Any = None) -> np.ndarray | None:
     return np.ascontiguousarray(array).reshape(-1)
 
 
+def integers(x: Array | None, what: str) -> np.ndarray | None:
+    """int64; floats only where they are whole numbers, which some trainers pad with."""
+    if x is None:
+        return None
+    array = to_numpy(x, what)
+    if array.dtype.kind == "f" and not np.array_equal(array, np.trunc(array)):
+        raise ValueError(f"{what} must be whole numbers")
+    if array.dtype.kind not in "iufb":
+        raise ValueError(f"{what} must be integers, not {array.dtype}")
+    return flat(array, what, np.int64)
+
+
+def _natural(value: int, what: str, bits: int) -> int:
+    if not 0 <= int(value) < 1 << bits:
+        raise ValueError(f"{what} is {value}; it must be in [0, 2^{bits})")
+    return int(value)
+
+
+def seed_of(seed: int) -> int:
+    """A key of draws, in the generator's range."""
+    return _natural(seed, "seed", 64)
+
+
+def step_of(step: int) -> int:
+    return _natural(step, "step", 32)
+
+
 def floats(what: str, *arrays: Array | None) -> list[np.ndarray | None]:
     """Token arrays as float32 or float64, all of one type: the first one's."""
     first = to_numpy(next(a for a in arrays if a is not None), what)
@@ -59,7 +86,7 @@ def floats(what: str, *arrays: Array | None) -> list[np.ndarray | None]:
 def offsets_of(shape_of: Array, offsets: Array | None, rows: int | None = None) -> np.ndarray:
     """Row boundaries: given for flat arrays, implied by the shape of two-dimensional ones."""
     if offsets is not None:
-        return flat(offsets, "offsets", np.int64)
+        return integers(offsets, "offsets")
     shape = tuple(shape_of.shape)
     if len(shape) != 2:
         raise ValueError("one-dimensional token arrays need offsets (rows + 1 entries)")

@@ -50,7 +50,8 @@ def void_turns(
 ) -> np.ndarray:
     """keep flags, (rows,) uint8: 0 for turns with reward <= 0 after an earlier turn of the trajectory
     had reward > 0, for padding, and for every turn of a trajectory with a `failed` row ((rows,) bool:
-    the episode broke off through no fault of the policy)."""
+    the episode broke off through no fault of the policy). The void-turn rule of 2602.05885; ValueError on
+    rewards that are NaN and on lengths."""
     return _core.void_turns(batch.core, flat(failed, "failed", np.uint8), mask_void_turn)
 
 
@@ -107,6 +108,9 @@ def advantages(
 
     Equal values have advantage 0 exactly. Raises ValueError on unknown names and missing inputs, on
     shaping with trloo, and if `reinforce` finds no kept row.
+
+    Sources: trloo and the other turn-level forms 2602.05885, grpo_std 2402.03300, rloo 2402.14740, dr_grpo
+    2503.20783, remax 2310.10505; the optimal baselines minimise the variance of the policy gradient.
     """
     if batch is None:
         missing = [
@@ -142,14 +146,16 @@ def advantages(
 def weigh_prompts_by_variance(batch: Batch, weight: Array, advantage: Array) -> np.ndarray:
     """Advantages (rows,) with prompts weighted by 1 / (sigma^2 + 1e-8), sigma^2 =
     (E[A^2 W] - E[A sqrt(W)]^2) / (N - 1) over the prompt's N kept rows, normalised over prompts and
-    multiplied by the number of rows. Prompts with one kept row weigh 0."""
+    multiplied by the number of rows. Prompts with one kept row weigh 0; weight (rows,) is W as in
+    advantages. ValueError on lengths."""
     out = np.array(flat(advantage, "advantage", np.float64))
     _core.weigh_prompts_by_variance(batch.core, flat(weight, "weight", np.float64), out)
     return out
 
 
 def standardize(advantage: Array, member: Array) -> np.ndarray:
-    """(A - mean) / std over rows with member != 0, 0 elsewhere; unchanged if std < 1e-6."""
+    """(A - mean) / std (unbiased) over rows with member != 0, 0 elsewhere; unchanged if std < 1e-6. Both
+    (rows,); ValueError on lengths."""
     out = np.array(flat(advantage, "advantage", np.float64))
     flags = flat(member, "member") != 0
     _core.standardize(flat(flags, "member", np.uint8), out)
@@ -183,7 +189,8 @@ def gae(
     values (tokens), mask (tokens; 0 padding, odd: trained), reward (rows,) on the row's last token,
     token_reward (tokens) in addition. delta_j = r_j + gamma V_{j+1} - V_j, A_j = delta_j + gamma lam
     A_{j+1}; gaps are skipped; whitening over trained tokens by (A - mean) / sqrt(var + 1e-8). With
-    turn returns as reward it is the episodic form (egae).
+    turn returns as reward it is the episodic form (egae). ValueError on lengths, and unless gamma and lam
+    are in [0, 1].
     """
     v, r = floats("values", values, token_reward)
     out, ret = _empty(values, v.dtype), _empty(values, v.dtype)
@@ -204,7 +211,8 @@ def reinforce_plus_plus(
     dtype: np.dtype | type = np.float64,
 ) -> TokenAdvantages:
     """REINFORCE++ (2501.03262): R_j = r_j + gamma R_{j+1} over the row's tokens, whitened over the
-    batch's trained tokens. Arguments as in gae; `dtype` of the result if no token_reward says it."""
+    batch's trained tokens. Arguments and errors as in gae; `dtype` of the result if no token_reward says
+    it."""
     r = None if token_reward is None else floats("token_reward", token_reward)[0]
     dtype = np.dtype(dtype) if r is None else r.dtype
     out, ret = _empty(mask, dtype), _empty(mask, dtype)
@@ -228,7 +236,8 @@ def score_norms(
 ) -> Array:
     """w = 1 - 2 pi + sum_v pi_v^2 per token: the squared norm of the score with respect to the logits,
     weight of the optimal baselines. uniform_weight: 1; uniform_cumulative: 1 / tokens of the row;
-    importance_weights: times their square. 0 outside the mask and in void turns."""
+    importance_weights: times their square. 0 outside the mask and in void turns. All token arrays;
+    ValueError on lengths and if both uniform options are set."""
     given = [a for a in (logp_old, sum_pi_squared, importance_weights) if a is not None]
     if given:
         old, squares, rho = floats("logp_old", logp_old, sum_pi_squared, importance_weights)
@@ -253,7 +262,8 @@ def token_optimal_baseline(
 ) -> Array:
     """Advantage per token, G - sum(G W_j) / (sum(W_j) + 1e-8) over the kept rows of the same (prompt,
     turn) that have a token at position j; W_j is the running sum of `weight` (tokens, see score_norms)
-    over the trajectory. value (rows,) is G. A (prompt, turn) with one kept row has baseline 0."""
+    over the trajectory. value (rows,) is G. A (prompt, turn) with one kept row has baseline 0. ValueError
+    on lengths."""
     w = floats("weight", weight)[0]
     out = _empty(weight, w.dtype)
     _core.token_optimal_baseline(

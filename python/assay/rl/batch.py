@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from . import _core
-from ._arrays import Array, flat, to_numpy
+from ._arrays import Array, flat, integers, to_numpy
 from ._arrays import ids as _ids
 
 
@@ -39,7 +39,7 @@ class Batch:
     ) -> None:
         self.group = _ids(group, "group")
         self.trajectory = _ids(trajectory, "trajectory")
-        self.turn = flat(turn, "turn", np.int64)
+        self.turn = integers(turn, "turn")
         self.reward = flat(reward, "reward", np.float64)
         keep_array = None if keep is None else to_numpy(keep, "keep") != 0
         self.keep = flat(keep_array, "keep", np.uint8)

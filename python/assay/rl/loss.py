@@ -47,7 +47,7 @@ def policy_loss(
     """Loss and gradient with respect to logp.
 
     logp, mask and the optional logp_old, weights, entropy, logp_reference are token arrays (mask: odd
-    states count); advantage is (rows,) or a token array. With q = exp(logp - logp_old):
+    states count); advantage is (rows,), else a token array. With q = exp(logp - logp_old):
 
     ppo        max(-A q, -A clip(q, 1 - clip_low, 1 + clip_high)), at most -A dual_clip where A < 0
     gspo       the same without dual clip on q = exp(mean of the row's log-ratios), mean over rows
@@ -59,14 +59,17 @@ def policy_loss(
     seq-mean-token-sum-norm (/ norm_length, 0: longest row), seq-sum-no-norm; all / scale.
     kl_coefficient adds that times the aggregate of KL(policy || reference): kl, abs, mse, low_var_kl;
     entropy_coefficient subtracts that times the aggregate of entropy.
+
+    Sources: PPO 1707.06347, dual clip 1912.09729, GSPO 2507.18071, Dr. GRPO's norm 2503.20783. Raises
+    ValueError on lengths and options out of range; a trained token that is not a number makes the loss one.
     """
     arrays = floats("logp", logp, logp_old, weights, entropy, logp_reference)
     current, old, w, h, reference = arrays
     row_offsets = offsets_of(logp, offsets)
     advantages = to_numpy(advantage, "advantage")
-    per_token = advantages.size == current.size and advantages.size != row_offsets.size - 1
-    if per_token is False and tuple(advantages.shape) == tuple(logp.shape):
-        per_token = True
+    rows = row_offsets.size - 1
+    dense = advantages.ndim > 1 and tuple(advantages.shape) == tuple(logp.shape)
+    per_token = advantages.size == current.size and (dense or advantages.size != rows)
     grad = np.empty(tuple(logp.shape), current.dtype) if gradient else None
     entropy_grad = np.empty_like(grad) if gradient and entropy_coefficient else None
     value, metrics = _core.policy_loss(
@@ -115,7 +118,7 @@ def kl_per_row(
 ) -> np.ndarray:
     """Sum over each row of the KL estimator, (rows,) float64: `reward - beta * kl_per_row(...)` is the KL
     penalty in the reward. With d = logp - logp_reference: kl d, abs |d|, mse d^2 / 2, low_var_kl
-    e^-d + d - 1 limited to [-10, 10]."""
+    e^-d + d - 1 limited to [-10, 10]. Void turns' tokens do not count; ValueError on lengths."""
     current, reference = floats("logp", logp, logp_reference)
     return _core.kl_per_row(
         offsets_of(logp, offsets), flat(mask, "mask", np.uint8), current, reference, kind

@@ -12,7 +12,17 @@ from typing import NamedTuple
 import numpy as np
 
 from . import _core
-from ._arrays import Array, flat, floats, like, offsets_of, to_numpy
+from ._arrays import (
+    Array,
+    flat,
+    floats,
+    integers,
+    like,
+    offsets_of,
+    seed_of,
+    step_of,
+    to_numpy,
+)
 from .batch import Batch
 
 TRAINED = 1  #: the token is trained
@@ -60,7 +70,8 @@ def correct_mismatch(
     band: tuple[float, float] | None = None,
     inplace: bool = False,
 ) -> Mismatch:
-    """Corrects for the inference engine's probabilities not being the training engine's.
+    """Corrects for the inference engine's probabilities not being the training engine's (mismatch
+    rejection sampling, 2602.05885, and truncated importance sampling).
 
     logp_train, logp_rollout, mask: token arrays; log rho = logp_train - logp_rollout (natural log).
     Void turns (state VOID; see reject_rows) and padding take part in nothing.
@@ -113,7 +124,8 @@ def log_ratios(
     *,
     offsets: Array | None = None,
 ) -> np.ndarray:
-    """log weight of each row at a level other than token, (rows,) float64, not clamped."""
+    """log weight of each row at a level other than token, (rows,) float64, not clamped; 0 where the level
+    covers no token. ValueError as in correct_mismatch."""
     train, rollout = floats("logp_train", logp_train, logp_rollout)
     return _core.log_ratios(
         batch.core, offsets_of(logp_train, offsets, len(batch)), train, rollout,
@@ -132,7 +144,8 @@ def rejection_for_rate(
     offsets: Array | None = None,
 ) -> tuple[float, float]:
     """(lower, upper), symmetric in the log, that reject at most a share `rate` of the trajectories (of
-    the rows, at turn levels)."""
+    the rows, at turn levels): exp(-+q), q the 1 - rate quantile of |log weight|. ValueError unless rate is
+    in [0, 1], and without a response token."""
     train, rollout = floats("logp_train", logp_train, logp_rollout)
     return _core.rejection_for_rate(
         batch.core, offsets_of(logp_train, offsets, len(batch)), train, rollout,
@@ -217,7 +230,7 @@ def sample_by_coverage(
     mode: str = "turn",
     correct_only: bool = False,
     threshold: float = 0.3,
-    width: float = 0.1,
+    width: float | None = 0.1,
     speedup_threshold: float | None = None,
     scope: str = "turn",
     draw_per_trajectory: bool = False,
@@ -227,12 +240,12 @@ def sample_by_coverage(
 ) -> Sampled:
     """Profiling-based rejection sampling (2602.05885): keeps a correct turn with probability
     clip((c - threshold) / width, 0, 1), incorrect turns always, and turns with speedup >=
-    speedup_threshold always.
+    speedup_threshold always (None or negative: off).
 
     correct, coverage, speedup: (rows,). c is the coverage limited to [0, 1]; with mode "geometric" the
     geometric mean over the trajectory's turns that still have trained tokens (coverage at least 1e-8;
-    correct_only: over correct ones). A draw depends on (seed, step, trajectory, turn) alone. width 0:
-    c >= threshold. Raises ValueError on NaN coverage.
+    correct_only: over correct ones). A draw depends on (seed, step, trajectory, turn) alone. width 0 or
+    None: c >= threshold. Raises ValueError on NaN coverage.
     """
     if mode not in ("turn", "geometric"):
         raise ValueError(f"mode is {mode!r}; use 'turn' or 'geometric'")
@@ -248,12 +261,12 @@ def sample_by_coverage(
         mode == "geometric",
         correct_only,
         threshold,
-        width,
+        width or 0.0,
         speedup_threshold,
         scope,
         draw_per_trajectory,
-        seed,
-        step,
+        seed_of(seed),
+        step_of(step),
     )
     return Sampled(state, probability, rejected, metrics)
 
@@ -289,11 +302,13 @@ def filter_groups(
     with max_length, groups with fewer than max(min_short, 1) samples shorter ((rows,) length, last
     turn). More than max_groups: at random, complete ones first. More than samples_per_group samples:
     by "uniform", "efficiency" (positives by reward per token, others the shortest) or
-    "efficiency_stochastic", keeping the share of positives. Choices depend on (seed, step, ids) alone.
+    "efficiency_stochastic", keeping the share of positives. Choices depend on (seed, step, ids) alone. Raises
+    ValueError on options out of range and where a length is needed and missing.
     """
     keep, groups, samples, metrics = _core.filter_groups(
-        batch.core, flat(length, "length", np.int64), smallest_std, signal, reward_threshold,
-        min_group_size, max_length, min_short, max_groups, samples_per_group, strategy, seed, step,
+        batch.core, integers(length, "length"), smallest_std, signal, reward_threshold,
+        min_group_size, max_length, min_short, max_groups, samples_per_group, strategy,
+        seed_of(seed), step_of(step),
     )  # fmt: skip
     return Filtered(keep, groups, samples, metrics)
 

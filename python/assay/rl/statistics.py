@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from . import _core
-from ._arrays import Array, flat
+from ._arrays import Array, flat, integers, seed_of
 from ._arrays import ids as _ids
 
 
@@ -25,16 +25,18 @@ def pass_at_k(n: int, c: int, k: int) -> float:
 
 def mean_pass_at_k(n: Array, c: Array, k: int) -> float:
     """Mean of pass_at_k over tasks; n, c are (tasks,) counts."""
-    return _core.mean_pass_at_k(flat(n, "n", np.int64), flat(c, "c", np.int64), k)
+    return _core.mean_pass_at_k(integers(n, "n"), integers(c, "c"), k)
 
 
 def best_at_k(values: Array, k: int) -> float:
-    """Expected best of k of the values drawn without replacement."""
+    """Expected best of k of the values ((samples,), any unit) drawn without replacement: sum_i x_(i)
+    C(n - i, k - 1) / C(n, k), x_(1) the best. ValueError unless 1 <= k <= n."""
     return _core.best_at_k(flat(values, "values", np.float64), k)
 
 
 def wilson(successes: int, trials: int, *, confidence: float = 0.95) -> Interval:
-    """Score interval of a proportion (Wilson 1927)."""
+    """Score interval of a proportion (Wilson 1927): (p + z^2/2n -+ z sqrt(p(1-p)/n + z^2/4n^2)) /
+    (1 + z^2/n). ValueError unless 0 <= successes <= trials."""
     return Interval(*_core.wilson(successes, trials, confidence))
 
 
@@ -51,8 +53,9 @@ def fast_p(
 def bca_mean(
     values: Array, *, resamples: int = 10000, seed: int = 0, confidence: float = 0.95
 ) -> Interval:
-    """Bias-corrected accelerated bootstrap of the mean (Efron 1987); values (tasks,)."""
-    return Interval(*_core.bca_mean(flat(values, "values", np.float64), resamples, seed, confidence))
+    """Bias-corrected accelerated bootstrap of the mean (Efron 1987); values (tasks,). ValueError without
+    values, on ones that are not finite, and on resamples < 1."""
+    return Interval(*_core.bca_mean(flat(values, "values", np.float64), resamples, seed_of(seed), confidence))
 
 
 def bca_geometric_mean(
@@ -60,16 +63,16 @@ def bca_geometric_mean(
 ) -> Interval:
     """Geometric mean of positive values (speedups), with bca_mean's interval on logarithms."""
     return Interval(
-        *_core.bca_geometric_mean(flat(values, "values", np.float64), resamples, seed, confidence)
+        *_core.bca_geometric_mean(flat(values, "values", np.float64), resamples, seed_of(seed), confidence)
     )
 
 
 def bootstrap_median(
     values: Array, *, resamples: int = 10000, seed: int = 0, confidence: float = 0.95
 ) -> Interval:
-    """Median with a percentile bootstrap."""
+    """Median with a percentile bootstrap; arguments and errors as in bca_mean."""
     return Interval(
-        *_core.bootstrap_median(flat(values, "values", np.float64), resamples, seed, confidence)
+        *_core.bootstrap_median(flat(values, "values", np.float64), resamples, seed_of(seed), confidence)
     )
 
 
@@ -82,7 +85,7 @@ def mcnemar(only_a: int, only_b: int) -> tuple[float, float]:
 def sign_flip(differences: Array, *, resamples: int = 100000, seed: int = 0) -> float:
     """Two-sided p-value that the mean of paired differences is 0: exact over all signs up to 20
     differences, by `resamples` random signs beyond."""
-    return _core.sign_flip(flat(differences, "differences", np.float64), resamples, seed)
+    return _core.sign_flip(flat(differences, "differences", np.float64), resamples, seed_of(seed))
 
 
 def _pairs(families: dict | None) -> list[tuple[int, int]]:
@@ -105,8 +108,8 @@ def hierarchical_mean(
     sample. task, value: (samples,); families maps task to family (None: tasks are resampled)."""
     return Interval(
         *_core.hierarchical_mean(
-            _ids(task, "task"), flat(value, "value", np.float64), _pairs(families), resamples, seed,
-            confidence,
+            _ids(task, "task"), flat(value, "value", np.float64), _pairs(families), resamples,
+            seed_of(seed), confidence,
         )
     )  # fmt: skip
 
@@ -127,11 +130,12 @@ def hierarchical_difference(
     return Interval(
         *_core.hierarchical_difference(
             _ids(task_a, "task_a"), flat(value_a, "value_a", np.float64), _ids(task_b, "task_b"),
-            flat(value_b, "value_b", np.float64), _pairs(families), resamples, seed, confidence,
+            flat(value_b, "value_b", np.float64), _pairs(families), resamples, seed_of(seed), confidence,
         )
     )  # fmt: skip
 
 
 def holm(p_values: Array) -> np.ndarray:
-    """Holm's adjusted p-values, in the order given."""
+    """Holm's step-down adjusted p-values, in the order given: the running maximum of min(1, (m - i) p_(i)),
+    i from 0. ValueError on ones outside [0, 1]."""
     return _core.holm(flat(p_values, "p_values", np.float64))

@@ -11,7 +11,7 @@ import time
 
 import torch
 
-from . import diagnose, modules, native, tree
+from . import backward, diagnose, modules, native, tree
 from .arena import Arena
 from .channel import Channel, Closed
 from .results import ResultMemory
@@ -30,6 +30,7 @@ class Candidate:
         self.device = device
         self.work_dir = work_dir
         self.next_round = 1
+        self.events: list = []
         self.files = 0
         self.path = ""
         self.source = ""
@@ -101,13 +102,19 @@ class Candidate:
         places = [tree.view(self.inputs.memory, place) for place in plan["init_places"]]
         init_inputs = tree.unflatten(plan["init_tree"], [p.clone() for p in places], self.device)
         self.model = modules.build(self.model_class, init_inputs, request["seed"], self.device)
+        gradients = plan["plan"]["gradients"]
+        if gradients is not None:
+            try:
+                self.model = backward.WithGradients(self.model, gradients)
+            except LookupError as error:
+                raise Refused("exception", "MissingParameter", str(error)) from None
         state = [tree.view(self.inputs.memory, place) for place in plan["state_places"]]
         return {"weights": modules.load_state(self.model, plan["state_names"], state)}
 
     def op_rounds(self, request: dict, _fds: list[int]) -> dict:
         """Serves rounds until the worker ends them."""
         memory = self.memory if request["timed"] else None
-        rounds = Rounds(self.device, self.control, self.slots, self.next_round, self.reused, memory)
+        rounds = Rounds(self.device, self.control, self.slots, self.next_round, self.reused, memory, self.events)
         self.channel.send({"seq": request["seq"], "event": "rounds"})
         gc_was_on = gc.isenabled()
         gc.disable()  # a collection inside a timed round would be charged to the submission
@@ -168,8 +175,11 @@ def main(channel_fd: int, control_fd: int, device: str, work_dir: str, hello: di
     """The life of the process, after the fork and inside the sandbox."""
     channel = Channel(channel_fd)
     begin = time.perf_counter()
+    control = native.Control(control_fd)
     warm(device)
+    if device != "cpu":
+        control.share()
     channel.send({"event": "ready", "warm_ms": (time.perf_counter() - begin) * 1e3, **hello})
-    Candidate(channel, native.Control(control_fd), device, work_dir).serve()
+    Candidate(channel, control, device, work_dir).serve()
     sys.stdout.flush()
     sys.stderr.flush()

@@ -23,7 +23,7 @@ class Segment(ctypes.Structure):
 
 
 class Quiet(ctypes.Structure):
-    _fields_ = [("max_gap_ns", ctypes.c_uint64), ("span_ns", ctypes.c_uint64)]
+    _fields_ = [("max_gap_ns", ctypes.c_uint64), ("span_ns", ctypes.c_uint64), ("lost_ns", ctypes.c_uint64)]
 
 
 class NativeError(RuntimeError):
@@ -43,6 +43,9 @@ def load(path: str) -> None:
         "assay_control_first_slot": (ctypes.c_uint32, [pointer]),
         "assay_control_done": (None, [pointer, ctypes.c_uint32, ctypes.c_int]),
         "assay_control_places": (None, [pointer, ctypes.POINTER(ctypes.c_uint64), ctypes.c_size_t]),
+        "assay_control_queued": (None, [pointer, ctypes.c_uint32]),
+        "assay_control_share": (ctypes.c_uint64, [pointer]),
+        "assay_gpu_wait_gate": (ctypes.c_int, [ctypes.c_uint64, ctypes.c_uint32, pointer]),
         "assay_results_region": (None, [ctypes.c_uint64, ctypes.c_size_t]),
         "assay_host_segment_create": (pointer, [ctypes.c_size_t, ctypes.c_int, ctypes.POINTER(ctypes.c_int)]),
         "assay_host_segment_map": (pointer, [ctypes.c_int, ctypes.c_size_t, ctypes.c_int]),
@@ -55,8 +58,22 @@ def load(path: str) -> None:
         ),
         "assay_gpu_segment_release": (None, [ctypes.POINTER(Segment)]),
         "assay_gpu_watch_quiet": (ctypes.c_int, [ctypes.c_uint64, ctypes.POINTER(Quiet)]),
+        "assay_gpu_look_when": (
+            ctypes.c_int,
+            [
+                pointer,
+                ctypes.c_uint32,
+                ctypes.c_uint64,
+                ctypes.c_uint64,
+                ctypes.POINTER(Quiet),
+                ctypes.POINTER(ctypes.c_uint64 * 2),
+            ],
+        ),
         "assay_gpu_reset_persisting_l2": (ctypes.c_int, []),
-        "assay_gpu_hold": (ctypes.c_int, [ctypes.c_uint64]),
+        "assay_gpu_hold": (
+            ctypes.c_int,
+            [ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint32],
+        ),
         "assay_gpu_await_hold": (ctypes.c_int, [ctypes.POINTER(Quiet)]),
         "assay_sandbox_unshare": (ctypes.c_int, [text, text, ctypes.c_size_t]),
         "assay_sandbox_confine": (
@@ -89,6 +106,34 @@ class Control:
         self._page = _library.assay_control_map(fd)
         if not self._page:
             raise NativeError(last_error())
+        self.on_device = 0  # the page's address there
+
+    def share(self) -> None:
+        """Lets the GPU read the page."""
+        self.on_device = _library.assay_control_share(self._page)
+        if not self.on_device:
+            raise NativeError(last_error())
+
+    def wait_gate(self, number: int, stream: int) -> None:
+        """What is queued on the CUDA stream from now on waits until the worker lets round ``number`` go."""
+        if self.on_device:
+            call("assay_gpu_wait_gate", self.on_device, number, stream)
+
+    def look_when(self, number: int, patience: int, nanoseconds: int) -> tuple[float, float, int, int] | None:
+        """Waits, ``patience`` nanoseconds at most, until the worker asks for the look after hold
+        ``number``, and watches the GPU at once: (largest gap, span) in microseconds and (launch, end) in
+        nanoseconds of the monotonic clock. None when nobody asked."""
+        quiet, times = Quiet(), (ctypes.c_uint64 * 2)()
+        asked = _library.assay_gpu_look_when(
+            self._page, number, patience, nanoseconds, ctypes.byref(quiet), ctypes.byref(times)
+        )
+        if asked < 0:
+            raise NativeError(last_error())
+        return (quiet.max_gap_ns / 1e3, quiet.span_ns / 1e3, times[0], times[1]) if asked else None
+
+    def queued(self, number: int) -> None:
+        """Says that the device has been given all calls of the round."""
+        _library.assay_control_queued(self._page, number)
 
     def wait_go(self, number: int, seconds: float) -> bool:
         """True when round ``number`` began, False when there are no more. Releases the GIL."""
@@ -159,12 +204,21 @@ def gpu_watch_quiet(nanoseconds: int) -> tuple[float, float]:
     return quiet.max_gap_ns / 1e3, quiet.span_ns / 1e3
 
 
-def gpu_await_hold() -> float:
-    """Waits for the end of a hold; largest gap of the GPU's clock during it, in microseconds."""
+def gpu_hold(page: int, number: int, nanoseconds: int, addresses=None, words=None) -> None:
+    """Occupies the GPU until the gate of the control page (its device address) says ``number``,
+    ``nanoseconds`` at most, and then stores ``words`` at ``addresses``: int64 tensors of one length that
+    live until gpu_await_hold()."""
+    count = 0 if addresses is None else addresses.numel()
+    at = (addresses.data_ptr(), words.data_ptr()) if count else (0, 0)
+    call("assay_gpu_hold", nanoseconds, page, number, *at, count)
+
+
+def gpu_await_hold() -> tuple[float, float, float]:
+    """Waits for the end of a hold: (largest jump, sum of the jumps, span) of the GPU's clock during it, in
+    microseconds."""
     quiet = Quiet()
     call("assay_gpu_await_hold", ctypes.byref(quiet))
-    return quiet.max_gap_ns / 1e3
-
+    return quiet.max_gap_ns / 1e3, quiet.lost_ns / 1e3, quiet.span_ns / 1e3
 
 
 def sandbox_unshare(spec: dict) -> dict:

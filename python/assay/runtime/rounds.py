@@ -86,9 +86,19 @@ def outline(spec: dict) -> str:
 class Rounds:
     """Serves rounds for one module until the worker stops the loop."""
 
-    def __init__(self, device: str, control, slots: Slots, first_round: int, reused: bool, memory: ResultMemory | None):
+    def __init__(
+        self,
+        device: str,
+        control,
+        slots: Slots,
+        first_round: int,
+        reused: bool,
+        memory: ResultMemory | None,
+        events: list | None = None,
+    ):
         """``reused``: earlier rounds have shown that the module returns one buffer again and again.
-        ``memory``: where the results of timed rounds stand; None: they are copied into the slots."""
+        ``memory``: where the results of timed rounds stand; None: they are copied into the slots.
+        ``events``: those that earlier rounds of the process no longer need; they come back there."""
         self.device = device
         self.control = control
         self.slots = slots
@@ -99,9 +109,7 @@ class Rounds:
         self.kept: list = []
         self.reused_once = False
         self.error: BaseException | None = None
-        # Made before the first round, so that no round pays for it.
-        spare = 4 * len(slots.args) if memory is not None and device != "cpu" else 0
-        self.events = [new_event() for _ in range(spare)]
+        self.events = events if events is not None else []
         self.clocks: list = []  # of each round: what reads this process's own clock, once all is over
 
     def serve(self, model) -> None:
@@ -114,6 +122,8 @@ class Rounds:
                 calls, first = self.control.calls(), self.control.first_slot()
                 marks = Marks(self.device, calls, self.events)
                 try:
+                    if self.device != "cpu":
+                        self.control.wait_gate(self.round, torch.cuda.current_stream().cuda_stream)
                     results = self._one(model, first, calls, marks, results)
                     failed = False
                 except BaseException as error:  # SystemExit and KeyboardInterrupt are the module's too
@@ -138,6 +148,8 @@ class Rounds:
         """This process's own clock, in microseconds: for each call of each round, and for taking the
         results of each round."""
         clocks = [marks.read() for marks in self.clocks]
+        for marks in self.clocks:
+            self.events.extend(marks.events)
         return {"inside_us": [calls for calls, _ in clocks], "taking_us": [taking for _, taking in clocks]}
 
     def _one(self, model, first: int, calls: int, marks, former: list) -> list:
@@ -223,6 +235,7 @@ class Rounds:
 
     def _synchronize(self) -> None:
         if self.device != "cpu":
+            self.control.queued(self.round)
             torch.cuda.synchronize()
 
     def _look_for_mutation(self, args: list, first: int) -> None:

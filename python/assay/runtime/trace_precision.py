@@ -37,6 +37,10 @@ ROUNDINGS = {
 class Rounded(TorchDispatchMode):
     """Rounds the fp32 operands of matrix operators."""
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # as trace_work.Recorder
+
     def __init__(self, precision: str):
         super().__init__()
         self.round = ROUNDINGS[precision]

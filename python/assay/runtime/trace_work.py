@@ -94,6 +94,11 @@ class Recorder(TorchDispatchMode):
     """Records what runs under it. With ``fake`` the tensors hold no data, and the values of small
     ones are computed beside them."""
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """False: wrapping the method would import the compiler, a second, in a process without it."""
+        return False
+
     def __init__(self, fake: FakeTensorMode | None = None):
         super().__init__()
         self.fake = fake

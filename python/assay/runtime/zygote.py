@@ -177,7 +177,7 @@ def _run(config: dict, request: dict, fds: list[int], report: dict, stem: int) -
     if request["role"] == "judge":
         from . import judge
 
-        judge.main(channel_fd, config["device"], work_dir)
+        judge.main(channel_fd, control_fd, config["device"], work_dir)
     else:
         from . import candidate
 

@@ -1,0 +1,90 @@
+"""Input families: what else a task's inputs may hold.
+
+A task draws its inputs from one distribution, often U[0, 1). There a ReLU is the identity, means are
+known in advance and rounded products look exact. Trials therefore also use
+
+    signed   uniform inputs stretched to [-4, 4), normal ones doubled
+    scaled   magnitudes 2^u with u uniform in [-6, 6), signs at random
+
+in place of the task's own draws, which are ``native``. Only plain random floating inputs are replaced:
+integers, masks, probabilities and constants stay as they are. Which families a task admits is tried
+with its reference (``admitted``): where a logarithm or a product over a thousand factors leaves the
+numbers, that family is no question to ask.
+"""
+
+import torch
+
+NATIVE, SIGNED, SCALED = "native", "signed", "scaled"
+OTHERS = (SIGNED, SCALED)
+SAMPLE = 1 << 16  # elements that a distribution is told by
+LEAST = 256  # with fewer it cannot be told
+DISTINCT = 32  # fewer different values are a mask, a label or a choice
+EXPONENT = 6.0
+GROWTH = 2.0**20  # of the largest output: a product over many factors is near the largest numbers then
+
+
+def kind_of(tensor: torch.Tensor) -> str:
+    """"uniform" for U[0, 1), "normal" for N(0, s), "fixed" for everything that stays as it is."""
+    overlapping = any(step == 0 and size > 1 for size, step in zip(tensor.shape, tensor.stride()))
+    if not tensor.is_floating_point() or tensor.dtype.itemsize < 2 or tensor.numel() < LEAST or overlapping:
+        return "fixed"
+    flat = tensor.reshape(-1)
+    sample = flat[:: max(1, flat.numel() // SAMPLE)].double()
+    low, high, mean, spread = torch.stack([sample.min(), sample.max(), sample.mean(), sample.std()]).tolist()
+    if not low < high or spread != spread or torch.unique(sample[:4096]).numel() < min(DISTINCT, sample.numel() // 4):
+        return "fixed"
+    doubt = 4 / len(sample) ** 0.5
+    if low >= 0 and high <= 1 and abs(mean - 0.5) < doubt and abs(spread - 12**-0.5) < doubt:
+        return "uniform"
+    near = float(((sample - mean).abs() < spread).double().mean())
+    if low < 0 < high and abs(mean) < doubt * spread and abs(near - 0.6827) < doubt:
+        return "normal"
+    return "fixed"
+
+
+def kinds_of(tensors: list[torch.Tensor]) -> list[str]:
+    """The kind of each input; inputs that share memory stay as they are."""
+    places = [t.untyped_storage().data_ptr() for t in tensors]
+    return [kind_of(t) if places.count(place) == 1 else "fixed" for t, place in zip(tensors, places)]
+
+
+def transform(kinds: list[str], tensors: list[torch.Tensor], family: str) -> list[torch.Tensor]:
+    """The inputs of another family, from native ones. New tensors, with the same strides; draws go on
+    from torch's generators, so that equal seeds give equal inputs."""
+    return [t if kind == "fixed" else _transformed(kind, t, family) for kind, t in zip(kinds, tensors)]
+
+
+def _transformed(kind: str, tensor: torch.Tensor, family: str) -> torch.Tensor:
+    if family == SIGNED:
+        return tensor * 8 - 4 if kind == "uniform" else tensor * 2
+    sign = torch.empty_like(tensor).uniform_(-2 * EXPONENT, 2 * EXPONENT)
+    return torch.copysign(sign.abs().sub_(EXPONENT).exp2_(), sign)
+
+
+def admits(native: list[torch.Tensor], other: list[torch.Tensor]) -> bool:
+    """Whether a reference's outputs on another family still are something to compare: finite where the
+    native ones are on the whole, far from the largest numbers, and not all the same where those vary."""
+    for a, b in zip(native, other):
+        if not a.is_floating_point() or a.numel() == 0:
+            continue
+        if _finite_share(b) < _finite_share(a) - 1e-3:
+            return False
+        if _varies(a) and not _varies(b):
+            return False
+        if _largest(b) > GROWTH * max(1.0, _largest(a)):
+            return False
+    return True
+
+
+def _finite_share(tensor: torch.Tensor) -> float:
+    return float(torch.isfinite(tensor.float() if tensor.dtype.itemsize == 1 else tensor).sum()) / tensor.numel()
+
+
+def _largest(tensor: torch.Tensor) -> float:
+    tensor = tensor.float() if tensor.dtype.itemsize == 1 else tensor
+    return float(torch.where(torch.isfinite(tensor), tensor.abs(), torch.zeros_like(tensor.abs())).max())
+
+
+def _varies(tensor: torch.Tensor) -> bool:
+    flat = tensor.reshape(-1).float() if tensor.dtype.itemsize < 4 else tensor.reshape(-1)
+    return flat.numel() > 1 and bool(flat.max() > flat.min())

@@ -1,0 +1,86 @@
+"""Input families: which inputs they replace, by what, and which tasks they leave alone."""
+
+import pytest
+import torch
+
+from assay.runtime import families
+
+
+def uniform(*shape, seed=0):
+    torch.manual_seed(seed)
+    return torch.rand(*shape)
+
+
+def normal(*shape, seed=0):
+    torch.manual_seed(seed)
+    return torch.randn(*shape)
+
+
+@pytest.mark.parametrize("make, kind", [
+    (lambda: uniform(64, 64), "uniform"),
+    (lambda: uniform(1 << 20), "uniform"),
+    (lambda: uniform(64, 64).half(), "uniform"),
+    (lambda: normal(64, 64), "normal"),
+    (lambda: normal(64, 64) * 0.02, "normal"),
+    (lambda: normal(64, 64).bfloat16(), "normal"),
+    (lambda: normal(64, 64).t(), "normal"),
+    (lambda: torch.randint(0, 9, (64, 64)), "fixed"),
+    (lambda: torch.randint(0, 2, (64, 64)).float(), "fixed"),
+    (lambda: (uniform(64, 64) > 0.3), "fixed"),
+    (lambda: torch.softmax(normal(64, 64), -1), "fixed"),
+    (lambda: uniform(64, 64) * 0.5, "fixed"),
+    (lambda: uniform(64, 64) + 1, "fixed"),
+    (lambda: torch.eye(64), "fixed"),
+    (lambda: torch.zeros(64, 64), "fixed"),
+    (lambda: normal(64, 64).abs(), "fixed"),
+    (lambda: normal(1, 4096).expand(16, 4096), "fixed"),
+    (lambda: torch.full((64, 64), float("nan")), "fixed"),
+    (lambda: uniform(8), "fixed"),
+    (lambda: torch.linspace(-1, 1, 4096), "fixed"),
+])
+def test_only_plain_random_inputs_are_replaced(make, kind):
+    assert families.kind_of(make()) == kind
+
+
+def test_inputs_that_share_memory_stay():
+    x = normal(64, 64)
+    assert families.kinds_of([x, x[:32], normal(64, 64, seed=1)]) == ["fixed", "fixed", "normal"]
+
+
+def test_signed_covers_both_signs_and_scaled_every_magnitude():
+    x = uniform(1 << 16)
+    signed = families.transform(["uniform"], [x], "signed")[0]
+    assert signed.min() < -3.9 and signed.max() > 3.9 and abs(float(signed.mean())) < 0.1
+    torch.manual_seed(3)
+    scaled = families.transform(["uniform"], [x], "scaled")[0]
+    exponents = scaled.abs().log2()
+    assert exponents.min() >= -6 and exponents.max() <= 6
+    assert abs(float((scaled > 0).float().mean()) - 0.5) < 0.02
+    histogram = torch.histc(exponents, 12, -6, 6) / scaled.numel()
+    assert float((histogram - 1 / 12).abs().max()) < 0.01
+
+
+def test_equal_seeds_give_equal_inputs_and_the_native_ones_are_untouched():
+    x = normal(64, 64).t()
+    before = x.clone()
+    drawn = []
+    for _ in range(2):
+        torch.manual_seed(9)
+        drawn.append(families.transform(["normal"], [x], "scaled")[0])
+    assert torch.equal(drawn[0], drawn[1]) and torch.equal(x, before)
+    assert drawn[0].stride() == x.stride() and drawn[0].dtype == x.dtype
+
+
+def test_what_stays_is_the_very_tensor():
+    mask = torch.ones(64, dtype=torch.bool)
+    assert families.transform(["fixed"], [mask], "signed")[0] is mask
+
+
+def test_a_family_that_leaves_the_numbers_or_flattens_the_output_is_no_question():
+    x = uniform(4096)
+    assert families.admits([x], [x * 8 - 4])
+    assert not families.admits([x.log()], [(x * 8 - 4).log()])
+    assert not families.admits([x], [torch.zeros_like(x)])
+    assert not families.admits([x], [x * 1e9])
+    assert families.admits([torch.zeros(8)], [torch.zeros(8)])  # that is the task, see the health screen
+    assert families.admits([torch.arange(9)], [torch.arange(9)])
