@@ -21,7 +21,7 @@ build_preset = cmake --preset $(1) -Wno-dev $(launcher) $(2) && $(NO_ASLR) cmake
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' Makefile | column -t -s '|'
 
-demo: build ## install what is missing, build, and judge examples/relu.py
+demo: build ## install what is missing, build, judge examples/relu.py, serve it to a client
 	@scripts/demo
 
 test: build ## format check, C++ tests, Python tests; says what was skipped and why

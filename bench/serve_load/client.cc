@@ -3,9 +3,12 @@
 //
 //   client idle  PORT N SECONDS              opens N sessions, resets each, holds them
 //   client reset PORT N SECONDS              N sessions that reset again and again
-//   client step  PORT N SECONDS              N sessions that step again and again
+//   client step  PORT N SECONDS              N sessions that play episodes of four steps
 //   client poll  PORT N SECONDS PATH         N connections that GET PATH again and again
+//   client MODE  PORT N SECONDS PATH PAUSE   each waits PAUSE ms between an answer and the next
+//   request
 //
+// Steps are counted without the resets between them.
 // Prints one JSON object: sessions, requests, seconds, errors, and latencies in milliseconds.
 
 #include <arpa/inet.h>
@@ -22,6 +25,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,8 +34,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr const char* kReset =
-    R"({"type":"reset","data":{"task_id":"assay/relu","max_turns":1000}})";
+constexpr const char* kReset = R"({"type":"reset","data":{"task_id":"assay/relu"}})";
+constexpr int kTurns = 4;  // of an episode: what trainers and the server's default have
 constexpr const char* kStep =
     R"({"type":"step","data":{"code":"class ModelNew:\n    def forward(self, x):\n        return x\n"}})";
 
@@ -46,6 +50,7 @@ struct Connection {
   Clock::time_point sent;
   bool resetting = false;
   int number = 0;  // of the step: each submission is another one
+  Clock::time_point due;
 };
 
 struct Load {
@@ -54,6 +59,8 @@ struct Load {
   size_t count = 0;
   double seconds = 0;
   std::string path;
+  std::chrono::microseconds pause{0};
+  std::deque<Connection*> pausing;  // in the order in which they are due
   int epoll = -1;
   std::vector<std::unique_ptr<Connection>> connections;
   std::vector<float> latencies_ms;
@@ -142,10 +149,25 @@ void OnAnswer(Load* load, Connection* c, const std::string& text) {
   if (load->measuring && counts)
     load->latencies_ms.push_back(
         std::chrono::duration<float, std::milli>(Clock::now() - c->sent).count());
-  c->resetting =
-      load->mode == Mode::kStep && !c->resetting && text.find("\"done\":true") != std::string::npos;
+  c->resetting = load->mode == Mode::kStep && !c->resetting && c->number % kTurns == 0;
   c->state = State::kReady;
-  if (load->measuring) SendNext(load, c);
+  if (!load->measuring) return;
+  if (load->pause.count() == 0) return SendNext(load, c);
+  c->due = Clock::now() + load->pause;
+  load->pausing.push_back(c);
+}
+
+// Sends what is due; milliseconds until the next is.
+int SendDue(Load* load) {
+  while (!load->pausing.empty()) {
+    Connection* c = load->pausing.front();
+    const auto left = c->due - Clock::now();
+    if (left > Clock::duration::zero())
+      return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(left).count());
+    load->pausing.pop_front();
+    if (c->state == State::kReady) SendNext(load, c);
+  }
+  return 50;
 }
 
 // Takes whole HTTP answers or frames out of the buffer.
@@ -273,7 +295,7 @@ double Percentile(const std::vector<float>& sorted, double p) {
 
 int main(int argc, char** argv) {
   if (argc < 5) {
-    std::fprintf(stderr, "usage: client idle|reset|step|poll PORT N SECONDS [PATH]\n");
+    std::fprintf(stderr, "usage: client idle|reset|step|poll PORT N SECONDS [PATH [PAUSE_MS]]\n");
     return 2;
   }
   Load load;
@@ -286,6 +308,7 @@ int main(int argc, char** argv) {
   load.count = std::strtoul(argv[3], nullptr, 10);
   load.seconds = std::strtod(argv[4], nullptr);
   if (argc > 5) load.path = argv[5];
+  if (argc > 6) load.pause = std::chrono::microseconds(std::lround(std::atof(argv[6]) * 1000));
   load.epoll = epoll_create1(EPOLL_CLOEXEC);
 
   const auto opening_started = Clock::now();
@@ -304,10 +327,15 @@ int main(int argc, char** argv) {
   load.measuring = load.mode != Mode::kIdle;
   const auto start = Clock::now();
   const auto end = start + std::chrono::duration<double>(load.seconds);
-  if (load.measuring)
-    for (const auto& c : load.connections)
-      if (c->state == State::kReady) SendNext(&load, c.get());
-  while (Clock::now() < end) Poll(&load, 50);
+  if (load.measuring) {
+    // With a pause they begin one after another, not all in the same moment.
+    size_t number = 0;
+    for (const auto& c : load.connections) {
+      c->due = start + load.pause * number++ / load.connections.size();
+      if (c->state == State::kReady) load.pausing.push_back(c.get());
+    }
+  }
+  while (Clock::now() < end) Poll(&load, std::min(50, SendDue(&load)));
   load.measuring = false;
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
   std::sort(load.latencies_ms.begin(), load.latencies_ms.end());

@@ -24,6 +24,9 @@ struct ControlPage {
   static constexpr uint32_t kStop = 0xFFFFFFFFu;  ///< a `go` that ends the loop of rounds
   static constexpr size_t kMaxPlaces = 1024;      ///< calls of a round times outputs of a call
   static constexpr uint64_t kInSlot = ~uint64_t{0};
+  static constexpr size_t kMaxStrided =
+      16;  ///< outputs of a call that may have strides of their own
+  static constexpr size_t kMaxDims = 8;
 
   std::atomic<uint32_t> go;
   char pad0[60];
@@ -42,6 +45,8 @@ struct ControlPage {
   char pad4[60];
   /// candidate: offset in the outputs' memory of each output of each call, or kInSlot
   std::atomic<uint64_t> places[kMaxPlaces];
+  /// candidate: strides of each output, in elements, of all calls alike; only of those in `places`
+  std::atomic<int64_t> strides[kMaxStrided * kMaxDims];
 };
 static_assert(std::atomic<uint32_t>::is_always_lock_free);
 

@@ -19,16 +19,19 @@ double UnixNow() { return Seconds(std::chrono::system_clock::now().time_since_ep
 /// The documents of the protocols, written by the broker's writer.
 class Documents final : public DocumentStore {
  public:
-  Documents(StoreWriter* writer, Store* reader) : writer_(writer), reader_(reader) {}
+  Documents(StoreWriter* writer, Store* reader, std::function<double()> now)
+      : writer_(writer), reader_(reader), now_(std::move(now)) {}
 
   Status Put(const std::string& kind, const std::string& id,
              const json::object& document) override {
-    return writer_->Run([&](Store* store) { return store->PutDocument(kind, id, document); });
+    return writer_->Run([&, text = json::serialize(document), now = now_()](Store* store) {
+      return store->PutDocument(kind, id, text, now);
+    });
   }
   void PutThen(const std::string& kind, const std::string& id, json::object document,
                std::function<void(const Status&)> done) override {
-    writer_->Post([kind, id, kept = std::make_shared<const json::object>(std::move(document))](
-                      Store* store) { return store->PutDocument(kind, id, *kept); },
+    writer_->Post([kind, id, text = json::serialize(document),
+                   now = now_()](Store* store) { return store->PutDocument(kind, id, text, now); },
                   std::move(done));
   }
   Result<json::object> Get(const std::string& kind, const std::string& id) override {
@@ -55,6 +58,7 @@ class Documents final : public DocumentStore {
  private:
   StoreWriter* const writer_;
   Store* const reader_;
+  const std::function<double()> now_;
 };
 
 }  // namespace
@@ -66,7 +70,8 @@ Broker::Broker(BrokerOptions options)
         return std::move(options);
       }()),
       instruments_(std::make_unique<Instruments>(options_.metrics)),
-      done_(options_.limits.cache_bytes) {}
+      done_(options_.limits.cache_bytes),
+      clock_offset_(options_.unix_now() - Seconds(options_.now().time_since_epoch()).count()) {}
 
 Result<std::unique_ptr<Broker>> Broker::Open(BrokerOptions options) {
   std::unique_ptr<Broker> broker(new Broker(std::move(options)));
@@ -78,7 +83,8 @@ Result<std::unique_ptr<Broker>> Broker::Open(BrokerOptions options) {
   broker->notifier_ = std::make_unique<Notifier>();
   broker->writer_ = std::make_unique<StoreWriter>(broker->store_.get());
   Store* reader = broker->reader_ ? broker->reader_.get() : broker->store_.get();
-  broker->documents_ = std::make_unique<Documents>(broker->writer_.get(), reader);
+  broker->documents_ =
+      std::make_unique<Documents>(broker->writer_.get(), reader, broker->options_.unix_now);
   broker->instruments_->depth =
       broker->instruments_->registry->AddCollector([broker = broker.get()] {
         const QueueDepth depth = broker->Depth();

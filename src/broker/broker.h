@@ -43,6 +43,13 @@ struct BrokerOptions {
   BrokerLimits limits;
   /// What only the runner knows of a request (task, options): kInvalid or kNotFound. Any thread.
   std::function<Status(const JobRequest&)> check;
+  /// The most that an owner may have in the queue, below `max_queued_per_owner`; 0: that one only.
+  /// Any thread; called under a lock, so it must be quick and not call back.
+  std::function<size_t(const std::string& owner)> quota;
+  /// Finished jobs with their verdicts, and documents of the kinds in `retained`, are deleted this
+  /// long after their last change; 0: kept for ever.
+  Seconds retain{0};
+  std::vector<std::string> retained;
   MetricRegistry* metrics = nullptr;  ///< outlives the broker; null: counted nowhere
   // Clocks, for tests.
   std::function<double()> unix_now;  ///< seconds; may jump
@@ -99,8 +106,8 @@ class Broker final : public JobService, public JobLeases {
   /// Waits until nothing runs; false at the deadline.
   bool WaitIdle(TimePoint deadline);
 
-  /// Ends leases that were not renewed and jobs over their time limit. The broker's own thread
-  /// calls it ten times a second.
+  /// Ends leases that were not renewed and jobs over their time limit, and has deleted what is kept
+  /// no longer. The broker's own thread calls it ten times a second.
   void Sweep();
 
   DocumentStore* documents() { return documents_.get(); }
@@ -141,6 +148,10 @@ class Broker final : public JobService, public JobLeases {
   /// `admitted` is called on the writer's thread (or at once with a refusal).
   void Admit(JobRequest request, Admitted admitted);
 
+  // broker_retention.cc
+  void SweepOld();
+  Status DeleteOld(Store* store, double before);
+
   // With mutex_ held.
   Record* FindDelivery(const Delivery& delivery);
   [[nodiscard]] double ExpectedSeconds(const std::string& owner) const;
@@ -179,6 +190,10 @@ class Broker final : public JobService, public JobLeases {
   bool interrupted_ = false;
   bool stopping_ = false;
   int64_t next_sequence_ = 1;  ///< the writer's thread only
+  TimePoint next_deletion_{};
+  bool deleting_ = false;
+  double clock_offset_ = 0;  ///< wall clock minus steady clock at the start, seconds
+  bool clock_warned_ = false;
 
   std::unique_ptr<DocumentStore> documents_;
   std::thread sweeper_;

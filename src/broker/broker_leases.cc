@@ -166,8 +166,9 @@ Status Broker::Finish(const std::string& id, std::shared_ptr<Job> job) {
   job->state = JobState::kDone;
   job->stage.clear();
   job->finished_at = std::max({options_.unix_now(), job->started_at, job->submitted_at});
+  const Store::VerdictText verdict = Store::Prepare(job->verdict);
   ASSAY_RETURN_IF_ERROR(
-      writer_->Run([&](Store* store) { return store->SetDone(*job, job->deliveries); }));
+      writer_->Run([&](Store* store) { return store->SetDone(*job, job->deliveries, verdict); }));
   instruments_->Verdict(*job);
   {
     const std::lock_guard guard(mutex_);
@@ -328,6 +329,7 @@ void Broker::Sweep() {
   instruments_->losses.Add(static_cast<double>(expired.size()));
   for (const std::string& id : expired)
     static_cast<void>(Requeue(id, "its lease was not renewed in time"));
+  SweepOld();
 }
 
 }  // namespace assay

@@ -85,11 +85,14 @@ Status Broker::RoomFor(const JobRequest& request) const {
   const BrokerLimits& limits = options_.limits;
   if (queue_.size() + reserved_total_ >= limits.max_queued)
     return Err(ErrorCode::kUnavailable, "the queue is full ({} jobs)", limits.max_queued);
+  size_t own_limit = limits.max_queued_per_owner;
+  if (const size_t quota = options_.quota ? options_.quota(request.owner) : 0; quota > 0)
+    own_limit = std::min(own_limit, quota);
   const auto reserved = reserved_.find(request.owner);
   if (queue_.size(request.owner) + (reserved == reserved_.end() ? 0 : reserved->second) >=
-      limits.max_queued_per_owner)
+      own_limit)
     return Err(ErrorCode::kUnavailable, "you have {} jobs in the queue, which is the most",
-               limits.max_queued_per_owner);
+               own_limit);
   if (queued_bytes_ + SourceBytes(request) > limits.max_queued_bytes)
     return Err(ErrorCode::kUnavailable, "the queue is full ({} bytes of sources)",
                limits.max_queued_bytes);

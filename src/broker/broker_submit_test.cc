@@ -172,6 +172,21 @@ TEST(Submit, QueuesAreBounded) {
               HasSubstr("assay_submissions_refused_total{reason=\"full\"} 2\n"));
 }
 
+TEST(Submit, AnOwnersQuotaGoesBelowTheLimitAndNotAboveIt) {
+  BrokerOptions options;
+  options.limits.max_queued_per_owner = 3;
+  options.quota = [](const std::string& owner) -> size_t {
+    return owner == "small" ? 1 : owner == "large" ? 1000 : 0;
+  };
+  const std::unique_ptr<Broker> broker = test::OpenBroker(options);
+  for (const auto& [owner, most] : {std::pair{"small", 1}, {"large", 3}, {"other", 3}}) {
+    for (int i = 0; i < most; ++i) ASSERT_TRUE(broker->Submit(Request("x", owner)).ok());
+    const Error error = SubmitError(broker.get(), Request("x", owner));
+    EXPECT_EQ(error.code, ErrorCode::kUnavailable);
+    EXPECT_EQ(error.message, fmt::format("you have {} jobs in the queue, which is the most", most));
+  }
+}
+
 TEST(Submit, QueuesAreBoundedInBytes) {
   BrokerOptions options;
   options.limits.max_queued_bytes = 1000;

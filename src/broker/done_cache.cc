@@ -36,12 +36,16 @@ void DoneCache::Put(std::shared_ptr<const Job> job) {
   order_.push_back(id);
   bytes_ += bytes;
   while (bytes_ > max_bytes_) {
-    const auto oldest = jobs_.find(order_.front());
-    ASSAY_CHECK(oldest != jobs_.end());
-    bytes_ -= oldest->second.bytes;
-    jobs_.erase(oldest);
+    Erase(order_.front());
     order_.pop_front();
   }
+}
+
+void DoneCache::Erase(const std::string& id) {
+  const auto found = jobs_.find(id);
+  if (found == jobs_.end()) return;  // `order_` may name one that has gone
+  bytes_ -= found->second.bytes;
+  jobs_.erase(found);
 }
 
 std::shared_ptr<const Job> DoneCache::Find(const std::string& id) const {

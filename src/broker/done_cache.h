@@ -18,6 +18,7 @@ class DoneCache {
   void Put(std::shared_ptr<const Job> job);
   /// Null when it is not (any more) here.
   [[nodiscard]] std::shared_ptr<const Job> Find(const std::string& id) const;
+  void Erase(const std::string& id);
   [[nodiscard]] size_t bytes() const { return bytes_; }
 
  private:

@@ -3,7 +3,9 @@
 #include <fcntl.h>
 #include <sys/file.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <set>
 
 #include "base/hash.h"
 
@@ -46,8 +48,18 @@ constexpr const char* kSchema = R"(
   CREATE INDEX jobs_task ON jobs(task_id, sequence);
   CREATE TABLE documents(
     kind TEXT NOT NULL, id TEXT NOT NULL, document TEXT NOT NULL, changed INTEGER NOT NULL,
+    changed_at REAL NOT NULL DEFAULT 0,
     PRIMARY KEY(kind, id)) WITHOUT ROWID;
   CREATE INDEX documents_changed ON documents(kind, changed);
+)";
+
+// Made for old stores too, see Migrate(). For the deletion of what is old; the indexes of sources
+// are what SQLite looks into before it lets one go.
+constexpr const char* kRetentionIndexes = R"(
+  CREATE INDEX jobs_finished ON jobs(finished_at) WHERE state = 2;
+  CREATE INDEX jobs_source ON jobs(source);
+  CREATE INDEX jobs_task_source ON jobs(task_source);
+  CREATE INDEX documents_age ON documents(kind, changed_at);
 )";
 
 static_assert(static_cast<int>(JobState::kDone) == 2, "the index jobs_unfinished names it");
@@ -173,8 +185,8 @@ Status Store::CheckVersion(bool may_write) {
                          Pragma(db_.get(), "SELECT count(*) FROM sqlite_master"));
   if (tables == 0 && version == 0 && may_write) {
     const std::string create = fmt::format(
-        "BEGIN IMMEDIATE; {} PRAGMA application_id = {}; PRAGMA user_version = {}; COMMIT;",
-        kSchema, kApplicationId, kVersion);
+        "BEGIN IMMEDIATE; {} {} PRAGMA application_id = {}; PRAGMA user_version = {}; COMMIT;",
+        kSchema, kRetentionIndexes, kApplicationId, kVersion);
     return db_->Execute(create.c_str());
   }
   if (application != kApplicationId)
@@ -186,11 +198,25 @@ Status Store::CheckVersion(bool may_write) {
         "'{}' was made by a newer Assay (its tables have version {}, this one knows {}); use "
         "that version, or another store",
         db_->path(), version, kVersion);
-  // Version 1 is the first: there is nothing to migrate from.
   if (version < 1)
     return Err(ErrorCode::kInvalid, "'{}' has tables of the unknown version {}", db_->path(),
                version);
-  return {};
+  return may_write && version < kVersion ? Migrate(version) : Status();
+}
+
+/// Whole or not at all. Readers know all versions: what is added they do not read.
+Status Store::Migrate(int64_t version) {
+  std::string changes = "BEGIN IMMEDIATE;";
+  if (version < 2) {
+    // When a document changed is not known; it counts from now.
+    changes += "ALTER TABLE documents ADD COLUMN changed_at REAL NOT NULL DEFAULT 0;";
+    changes += "UPDATE documents SET changed_at = strftime('%s', 'now');";
+    changes += kRetentionIndexes;
+  }
+  changes += fmt::format("PRAGMA user_version = {}; COMMIT;", kVersion);
+  const Status status = db_->Execute(changes.c_str());
+  if (!status.ok()) static_cast<void>(db_->Execute("ROLLBACK"));
+  return status;
 }
 
 Status Store::PutSource(const std::string& text, const std::string& sha256) {
@@ -252,14 +278,19 @@ Status Store::SetCancelRequested(const std::string& id) {
   return query.Bind(1, id).Run();
 }
 
-Status Store::SetDone(const Job& job, int delivery) {
-  json::object verdict = job.verdict;
+Store::VerdictText Store::Prepare(const json::object& verdict) {
+  json::object kept;
   json::object raw;
-  for (const std::string_view key : kRawMembers)
-    if (json::value* value = verdict.if_contains(key)) {
-      raw[key] = std::move(*value);
-      verdict.erase(key);
-    }
+  for (const auto& [key, value] : verdict) {
+    const bool rare = std::find(std::begin(kRawMembers), std::end(kRawMembers),
+                                std::string_view(key)) != std::end(kRawMembers);
+    (rare ? raw : kept)[key] = value;
+  }
+  return {std::string(GetString(verdict, "status")), json::serialize(kept),
+          raw.empty() ? "" : json::serialize(raw)};
+}
+
+Status Store::SetDone(const Job& job, int delivery, const VerdictText& verdict) {
   Query query(db_.get(),
               "UPDATE jobs SET state = 2, finished_at = ?3, worker = ?4, status = ?5, verdict = "
               "?6, raw = ?7 WHERE id = ?1 AND state < 2 AND deliveries = ?2");
@@ -267,16 +298,44 @@ Status Store::SetDone(const Job& job, int delivery) {
       .Bind(2, delivery)
       .Bind(3, job.finished_at)
       .Bind(4, job.worker)
-      .Bind(5, GetString(verdict, "status"))
-      .Bind(6, json::serialize(verdict));
-  if (raw.empty())
+      .Bind(5, verdict.status)
+      .Bind(6, verdict.verdict);
+  if (verdict.raw.empty())
     query.BindNull(7);
   else
-    query.Bind(7, json::serialize(raw));
+    query.Bind(7, verdict.raw);
   ASSAY_RETURN_IF_ERROR(query.Run());
   if (db_->Changes() == 1) return {};
   return Err(ErrorCode::kClosed, "{}: delivery {} is not the last one any more", job.request.id,
              delivery);
+}
+
+Result<std::vector<std::string>> Store::DeleteFinished(double before, size_t limit) {
+  std::vector<std::string> ids;
+  std::set<std::string> sources;
+  {
+    Query query(db_.get(),
+                "SELECT id, source, task_source FROM jobs WHERE state = 2 AND finished_at < ?1 "
+                "ORDER BY finished_at LIMIT ?2");
+    query.Bind(1, before).Bind(2, static_cast<int64_t>(limit));
+    while (query.Step()) {
+      ids.push_back(query.Text(0));
+      sources.insert(query.Text(1));
+      if (!query.IsNull(2)) sources.insert(query.Text(2));
+    }
+    ASSAY_RETURN_IF_ERROR(query.status());
+  }
+  for (const std::string& id : ids) {
+    Query query(db_.get(), "DELETE FROM jobs WHERE id = ?1");
+    ASSAY_RETURN_IF_ERROR(query.Bind(1, id).Run());
+  }
+  for (const std::string& sha256 : sources) {
+    Query query(db_.get(),
+                "DELETE FROM sources WHERE sha256 = ?1 AND NOT EXISTS (SELECT 1 FROM jobs WHERE "
+                "source = ?1) AND NOT EXISTS (SELECT 1 FROM jobs WHERE task_source = ?1)");
+    ASSAY_RETURN_IF_ERROR(query.Bind(1, sha256).Run());
+  }
+  return ids;
 }
 
 Result<std::optional<StoredJob>> Store::Find(const std::string& id) {
@@ -328,13 +387,13 @@ Status Store::ForEach(const JobQuery& wanted, const std::function<bool(const Sto
 }
 
 Status Store::PutDocument(const std::string& kind, const std::string& id,
-                          const json::object& document) {
+                          const std::string& document, double now) {
   Query query(db_.get(),
-              "INSERT INTO documents(kind, id, document, changed) VALUES (?1, ?2, ?3, "
-              "(SELECT coalesce(max(changed), 0) + 1 FROM documents WHERE kind = ?1)) "
+              "INSERT INTO documents(kind, id, document, changed, changed_at) VALUES (?1, ?2, ?3, "
+              "(SELECT coalesce(max(changed), 0) + 1 FROM documents WHERE kind = ?1), ?4) "
               "ON CONFLICT(kind, id) DO UPDATE SET document = excluded.document, "
-              "changed = excluded.changed");
-  return query.Bind(1, kind).Bind(2, id).Bind(3, json::serialize(document)).Run();
+              "changed = excluded.changed, changed_at = excluded.changed_at");
+  return query.Bind(1, kind).Bind(2, id).Bind(3, document).Bind(4, now).Run();
 }
 
 Result<json::object> Store::GetDocument(const std::string& kind, const std::string& id) {
@@ -359,6 +418,15 @@ Result<std::vector<std::string>> Store::ListDocuments(const std::string& kind, s
   while (query.Step()) ids.push_back(query.Text(0));
   if (!query.status().ok()) return query.status().error();
   return ids;
+}
+
+Result<size_t> Store::DeleteOldDocuments(const std::string& kind, double before, size_t limit) {
+  Query query(db_.get(),
+              "DELETE FROM documents WHERE kind = ?1 AND id IN (SELECT id FROM documents WHERE "
+              "kind = ?1 AND changed_at < ?2 ORDER BY changed_at LIMIT ?3)");
+  ASSAY_RETURN_IF_ERROR(
+      query.Bind(1, kind).Bind(2, before).Bind(3, static_cast<int64_t>(limit)).Run());
+  return static_cast<size_t>(db_->Changes());
 }
 
 }  // namespace assay

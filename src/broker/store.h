@@ -32,7 +32,7 @@ std::string Fingerprint(const JobRequest& request);
 /// when they are opened for writing.
 class Store {
  public:
-  static constexpr int kVersion = 1;
+  static constexpr int kVersion = 2;
 
   enum class Mode {
     kWrite,  ///< the only writer (an advisory lock beside the file says so); makes the file
@@ -51,8 +51,22 @@ class Store {
   /// queued again after delivery `job.deliveries` was lost (or was given back: same losses).
   Status SetQueued(const std::string& id, int losses);
   Status SetCancelRequested(const std::string& id);
-  /// done with `job.verdict`, if it is not done and `delivery` is still the last one; else kClosed.
-  Status SetDone(const Job& job, int delivery);
+  /// A verdict as it is stored. Made before the transaction, which others wait for.
+  struct VerdictText {
+    std::string status;
+    std::string verdict;
+    std::string raw;  ///< what is large and rarely wanted; empty: nothing
+  };
+  static VerdictText Prepare(const json::object& verdict);
+  /// done with a verdict, if it is not done and `delivery` is still the last one; else kClosed.
+  Status SetDone(const Job& job, int delivery, const VerdictText& verdict);
+  Status SetDone(const Job& job, int delivery) {
+    return SetDone(job, delivery, Prepare(job.verdict));
+  }
+
+  /// Deletes at most `limit` jobs that ended before `before` (Unix time), oldest first, with the
+  /// sources that nobody else has. Gives their ids.
+  Result<std::vector<std::string>> DeleteFinished(double before, size_t limit);
 
   // --- jobs, reading -----------------------------------------------------------------------------
   Result<std::optional<StoredJob>> Find(const std::string& id);
@@ -66,14 +80,19 @@ class Store {
   Status ForEach(const JobQuery& query, const std::function<bool(const StoredJob&)>& visit);
 
   // --- documents ---------------------------------------------------------------------------------
-  Status PutDocument(const std::string& kind, const std::string& id, const json::object& document);
+  /// `now` is the Unix time of the change.
+  Status PutDocument(const std::string& kind, const std::string& id, const std::string& document,
+                     double now);
   Result<json::object> GetDocument(const std::string& kind, const std::string& id);
   Status DeleteDocument(const std::string& kind, const std::string& id);
   Result<std::vector<std::string>> ListDocuments(const std::string& kind, size_t limit);
+  /// Deletes at most `limit` documents of a kind that were not changed since `before`; how many.
+  Result<size_t> DeleteOldDocuments(const std::string& kind, double before, size_t limit);
 
  private:
   Store(std::unique_ptr<Database> db, UniqueFd lock) : db_(std::move(db)), lock_(std::move(lock)) {}
   Status CheckVersion(bool may_write);
+  Status Migrate(int64_t version);
   Status PutSource(const std::string& text, const std::string& sha256);
 
   std::unique_ptr<Database> db_;

@@ -57,11 +57,11 @@ TEST(Store, RefusesWhatIsNoStore) {
 TEST(Store, RefusesANewerFileAndSaysSo) {
   const test::TempFolder folder;
   const std::string path = folder.File("s.db");
-  ASSERT_TRUE(OpenStore(path)->db().Execute("PRAGMA user_version = 2").ok());
+  ASSERT_TRUE(OpenStore(path)->db().Execute("PRAGMA user_version = 3").ok());
   for (const Store::Mode mode : {Store::Mode::kWrite, Store::Mode::kRead}) {
     const Error error = OpenError(path, mode);
     EXPECT_EQ(error.code, ErrorCode::kInvalid);
-    EXPECT_THAT(error.message, HasSubstr("made by a newer Assay (its tables have version 2"));
+    EXPECT_THAT(error.message, HasSubstr("made by a newer Assay (its tables have version 3"));
   }
 }
 
@@ -211,9 +211,9 @@ TEST(Store, Documents) {
   EXPECT_EQ(store->GetDocument("episode", "e1").error().code, ErrorCode::kNotFound);
   EXPECT_EQ(store->DeleteDocument("episode", "e1").error().code, ErrorCode::kNotFound);
   for (const char* id : {"e1", "e2", "e3"})
-    ASSERT_TRUE(store->PutDocument("episode", id, {{"id", id}}).ok());
-  ASSERT_TRUE(store->PutDocument("key", "e1", {{"n", 1}}).ok());
-  ASSERT_TRUE(store->PutDocument("episode", "e1", {{"turn", 2}}).ok());
+    ASSERT_TRUE(store->PutDocument("episode", id, R"({"id": 1})", 1).ok());
+  ASSERT_TRUE(store->PutDocument("key", "e1", R"({"n": 1})", 1).ok());
+  ASSERT_TRUE(store->PutDocument("episode", "e1", R"({"turn": 2})", 2).ok());
   EXPECT_THAT(*store->ListDocuments("episode", 10), ElementsAre("e1", "e3", "e2"));
   EXPECT_THAT(*store->ListDocuments("episode", 1), ElementsAre("e1"));
   EXPECT_EQ(GetInt(*store->GetDocument("episode", "e1"), "turn"), 2);

@@ -211,6 +211,11 @@ void AddOptions(CLI::App* command, Options* options) {
   command->add_option("--store", serve.store,
                       "SQLite file of jobs and verdicts (default: below $XDG_STATE_HOME)");
   command
+      ->add_option_function<double>(
+          "--retain-days", [options](const double& days) { options->serve.retain_days = days; },
+          "days that finished submissions, verdicts and episodes are kept (default: for ever)")
+      ->check(CLI::Range(0.04, 36'500.0));
+  command
       ->add_option("--runner", options->runner,
                    "engine, or echo: judges nothing, for load tests of the service")
       ->check(CLI::IsMember({"engine", "echo"}))

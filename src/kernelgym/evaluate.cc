@@ -71,13 +71,21 @@ void Service::AnswerWhenDone(Tasks::Accepted accepted, Form form, const http::Re
                        });
 }
 
+void Service::Judge(const std::string& owner, EvaluationRequest task, Form form,
+                    const http::Reply& reply) {
+  tasks_.Accept(owner, std::move(task),
+                [self = shared_from_this(), form, reply](Tasks::Accepted accepted) {
+                  self->AnswerWhenDone(std::move(accepted), form, reply);
+                });
+}
+
 void Service::Evaluate(const http::Request& request, const http::Reply& reply) {
   std::vector<Issue> issues;
   const std::optional<json::value> body = ReadBody(request, &issues);
   EvaluationRequest task;
   if (body) task = ReadEvaluation(*body, {"body"}, &issues);
   if (!issues.empty()) return reply(InvalidRequest(issues, Now()));
-  AnswerWhenDone(tasks_.Accept(request.who.key_name, std::move(task)), EvaluationAnswer, reply);
+  Judge(request.who.key_name, std::move(task), EvaluationAnswer, reply);
 }
 
 void Service::SubmitWorkflow(const http::Request& request, const http::Reply& reply) {
@@ -98,11 +106,11 @@ void Service::SubmitWorkflow(const http::Request& request, const http::Reply& re
   if (const std::string wrong = CheckNames(task); body && !wrong.empty())
     return reply(Detail(400, wrong, kValidationError));
   if (!issues.empty()) return reply(InvalidRequest(issues, Now()));
-  AnswerWhenDone(tasks_.Accept(request.who.key_name, std::move(task)), WorkflowAnswer, reply);
+  Judge(request.who.key_name, std::move(task), WorkflowAnswer, reply);
 }
 
-/// A batch under way. Its tasks are submitted as fast as the queue takes them and judged side by
-/// side; where the queue is full the rest waits for its own tasks to end.
+/// A batch under way. Its tasks are submitted one after another as fast as the disk takes them and
+/// judged side by side; where the queue is full the rest waits for its own tasks to end.
 struct Service::Batch {
   std::string owner;
   std::string batch_id;
@@ -116,8 +124,7 @@ struct Service::Batch {
   size_t next = 0;     ///< first task not yet submitted
   size_t running = 0;  ///< submitted, not yet ended
   size_t ended = 0;
-  bool pumping = false;
-  bool pump_again = false;
+  bool submitting = false;  ///< `next` is on its way
   bool answered = false;
   std::shared_ptr<void> timer;
 };
@@ -141,59 +148,62 @@ void Service::EvaluateBatch(const http::Request& request, const http::Reply& rep
 
 void Service::Pump(const std::shared_ptr<Batch>& batch) {
   std::unique_lock lock(batch->mutex);
-  batch->pump_again = true;
-  if (batch->pumping) return;  // a task ended at once, inside the loop below
-  batch->pumping = true;
-  while (std::exchange(batch->pump_again, false)) {
-    while (batch->next < batch->tasks.size() && !batch->answered) {
-      const size_t index = batch->next;
-      EvaluationRequest task = batch->tasks[index];
-      lock.unlock();
-      Tasks::Accepted accepted = tasks_.Accept(batch->owner, std::move(task));
-      lock.lock();
-      const bool full = accepted.refused && accepted.refused->status == 429;
-      if (full && batch->running > 0) break;  // goes on when one of its own ends
-      if (full && index == 0) {
-        batch->answered = true;
-        lock.unlock();
-        batch->reply(*std::move(accepted.refused));
-        lock.lock();
-        break;
-      }
-      if (full) {
-        PumpLater(batch);
-        break;
-      }
-      ++batch->next;
-      ++batch->running;
-      lock.unlock();
-      if (accepted.refused) {
-        TaskRecord record;
-        record.request.task_id = batch->tasks[index].task_id;
-        record.submitted_at = Now();
-        Place(batch, index, ItemOf(record, *accepted.refused));
-      } else if (accepted.record.job_id.empty()) {
-        Place(batch, index, EvaluationAnswer(accepted.record, nullptr, Refused(accepted.record)));
-      } else {
-        tasks_.waits().Await(
-            accepted.record.job_id, Seconds(std::max(0.0, batch->deadline - Now())),
-            [weak = weak_from_this(), batch, index, record = accepted.record](const Job* job) {
-              const auto self = weak.lock();
-              if (!self) return;
-              json::object item;
-              if (job != nullptr)
-                item = EvaluationAnswer(record, job, self->tasks_.OutcomeOf(record, job));
-              self->Place(batch, index, std::move(item));
-            });
-      }
-      lock.lock();
-    }
+  if (batch->submitting || batch->answered) return;
+  if (batch->ended == batch->tasks.size()) {
+    batch->answered = true;
+    lock.unlock();
+    return FinishBatch(batch);
   }
-  batch->pumping = false;
-  const bool over = batch->ended == batch->tasks.size() && !batch->answered;
-  if (over) batch->answered = true;
+  if (batch->next == batch->tasks.size()) return;
+  batch->submitting = true;
+  const size_t index = batch->next;
   lock.unlock();
-  if (over) FinishBatch(batch);
+  tasks_.Accept(batch->owner, batch->tasks[index],
+                [self = shared_from_this(), batch, index](Tasks::Accepted accepted) {
+                  self->Took(batch, index, std::move(accepted));
+                });
+}
+
+/// The next task of a batch was submitted, or was not.
+void Service::Took(const std::shared_ptr<Batch>& batch, size_t index, Tasks::Accepted accepted) {
+  const bool full = accepted.refused && accepted.refused->status == 429;
+  {
+    std::unique_lock lock(batch->mutex);
+    batch->submitting = false;
+    if (batch->answered) return;
+    if (full && batch->running > 0) return;  // goes on when one of its own ends
+    if (full && index == 0) {
+      batch->answered = true;
+      lock.unlock();
+      return batch->reply(*std::move(accepted.refused));
+    }
+    if (full) {
+      lock.unlock();
+      return PumpLater(batch);
+    }
+    ++batch->next;
+    ++batch->running;
+  }
+  const TaskRecord& record = accepted.record;
+  if (accepted.refused) {
+    TaskRecord refused;
+    refused.request.task_id = batch->tasks[index].task_id;
+    refused.submitted_at = Now();
+    return Place(batch, index, ItemOf(refused, *accepted.refused));
+  }
+  if (record.job_id.empty())
+    return Place(batch, index, EvaluationAnswer(record, nullptr, Refused(record)));
+  tasks_.waits().Await(record.job_id, Seconds(std::max(0.0, batch->deadline - Now())),
+                       [weak = weak_from_this(), batch, index, record](const Job* job) {
+                         const auto self = weak.lock();
+                         if (!self) return;
+                         json::object item;
+                         if (job != nullptr)
+                           item =
+                               EvaluationAnswer(record, job, self->tasks_.OutcomeOf(record, job));
+                         self->Place(batch, index, std::move(item));
+                       });
+  Pump(batch);
 }
 
 void Service::PumpLater(const std::shared_ptr<Batch>& batch) {

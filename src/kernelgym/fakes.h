@@ -41,6 +41,11 @@ class FakeJobs : public JobService {
     return *jobs_.at(order.back());
   }
 
+  void SubmitThen(JobRequest request, std::function<void(Result<Job>)> done) override {
+    if (!later) return done(Submit(std::move(request)));
+    later([this, request = std::move(request), done] { done(Submit(request)); });
+  }
+
   Result<Job> Get(const std::string& id) override {
     if (!jobs_.contains(id)) return Err(ErrorCode::kNotFound, "no job '{}'", id);
     return *jobs_.at(id);
@@ -128,6 +133,7 @@ class FakeJobs : public JobService {
   }
   const JobRequest& request(const std::string& id) { return jobs_.at(id)->request; }
 
+  std::function<void(std::function<void()>)> later;  ///< if set, gets what is to be written
   bool stopping = false;
   size_t capacity = 1000;
   int submissions = 0;
@@ -150,6 +156,12 @@ class FakeDocuments : public DocumentStore {
     documents_[Key(kind, id)] = document;
     return {};
   }
+  void PutThen(const std::string& kind, const std::string& id, json::object document,
+               std::function<void(const Status&)> done) override {
+    if (!later) return done(Put(kind, id, document));
+    later(
+        [this, kind, id, document = std::move(document), done] { done(Put(kind, id, document)); });
+  }
   Result<json::object> Get(const std::string& kind, const std::string& id) override {
     const auto found = documents_.find(Key(kind, id));
     if (found == documents_.end()) return Err(ErrorCode::kNotFound, "no document");
@@ -163,6 +175,7 @@ class FakeDocuments : public DocumentStore {
     return {};
   }
   bool broken = false;
+  std::function<void(std::function<void()>)> later;  ///< if set, gets what is to be written
 
  private:
   static std::string Key(const std::string& kind, const std::string& id) {

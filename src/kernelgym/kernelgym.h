@@ -12,6 +12,9 @@
 
 namespace assay::kernelgym {
 
+/// Kind of the documents that tasks are.
+inline constexpr const char* kTaskDocuments = "kernelgym.task";
+
 /// One worker of this service, as /workers/status shows it.
 struct WorkerInfo {
   std::string id;      ///< "local-0"

@@ -135,6 +135,8 @@ TEST(WorkerBookTest, NodeNames) {
 
 Job Crashed(const std::string& hash) {
   Job job;
+  static int count = 0;
+  job.request.id = fmt::format("job-{}", ++count);
   job.started_at = 10;
   job.finished_at = 12;
   job.verdict = {{"submission_sha256", hash}, {"error", {{"kind", "crash"}}}};
@@ -146,7 +148,9 @@ TEST(StatisticsTest, CountsAndForgets) {
   Outcome outcome;
   outcome.status = "failed";
   outcome.error_code = kCompilationError;
-  statistics.Count(Crashed("aa"), outcome, 1000);
+  const Job first = Crashed("aa");
+  statistics.Count(first, outcome, 1000);
+  statistics.Count(first, outcome, 1000);  // two requests waited for it
   statistics.Count(Crashed("aa"), outcome, 1001);
   statistics.Count(Crashed("bb"), outcome, 1002);
   outcome.status = "completed";

@@ -26,6 +26,8 @@ class Service : public std::enable_shared_from_this<Service> {
  private:
   using Method = void (Service::*)(const http::Request&, const http::Reply&);
   struct Batch;
+  /// Which of the two answers' forms a client gets.
+  using Form = json::object (*)(const TaskRecord&, const Job*, const Outcome&);
 
   void Add(http::Router* router, std::string method, std::string_view path, http::Scope scope,
            Method handler);
@@ -35,7 +37,9 @@ class Service : public std::enable_shared_from_this<Service> {
   void EvaluateBatch(const http::Request& request, const http::Reply& reply);
   void SubmitWorkflow(const http::Request& request, const http::Reply& reply);
   void Validate(const http::Request& request, const http::Reply& reply);
+  void Judge(const std::string& owner, EvaluationRequest task, Form form, const http::Reply& reply);
   void Pump(const std::shared_ptr<Batch>& batch);
+  void Took(const std::shared_ptr<Batch>& batch, size_t index, Tasks::Accepted accepted);
   void PumpLater(const std::shared_ptr<Batch>& batch);
   void Place(const std::shared_ptr<Batch>& batch, size_t index, json::object item);
   void FinishBatch(const std::shared_ptr<Batch>& batch);
@@ -66,8 +70,6 @@ class Service : public std::enable_shared_from_this<Service> {
 
   [[nodiscard]] double Now() const { return context_.now(); }
 
-  /// Which of the two answers' forms a client gets.
-  using Form = json::object (*)(const TaskRecord&, const Job*, const Outcome&);
   /// The answer to who waited for a task; `job` null: it is still being judged.
   [[nodiscard]] http::Response Answer(const TaskRecord& record, const Job* job, Form form) const;
   void AnswerWhenDone(Tasks::Accepted accepted, Form form, const http::Reply& reply);

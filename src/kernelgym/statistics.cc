@@ -11,6 +11,8 @@ constexpr double kHour = 3600;
 constexpr double kDay = 24 * kHour;
 /// More hashes than this are not kept: a stream of different crashing sources must not fill memory.
 constexpr size_t kMostHashes = 10'000;
+/// Requests about one job come within moments of each other.
+constexpr size_t kMostRemembered = 4096;
 
 bool IsProcessFault(const std::string& kind) {
   return kind == "crash" || kind == "device_fault" || kind == "host_memory" ||
@@ -21,6 +23,12 @@ bool IsProcessFault(const std::string& kind) {
 
 void Statistics::Count(const Job& job, const Outcome& outcome, double now) {
   const std::lock_guard lock(mutex_);
+  if (!counted_.insert(job.request.id).second) return;
+  counted_order_.push_back(job.request.id);
+  if (counted_order_.size() > kMostRemembered) {
+    counted_.erase(counted_order_.front());
+    counted_order_.pop_front();
+  }
   ++totals_.finished;
   ++(outcome.status == "completed" ? totals_.completed : totals_.failed);
   if (outcome.error_code == kCompilationError) ++totals_.compilation_errors;

@@ -4,6 +4,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,6 +29,7 @@ class Statistics {
     size_t last_hour = 0;  ///< finished in the hour before `now`
   };
 
+  /// A job counts once, however many requests were about it.
   void Count(const Job& job, const Outcome& outcome, double now);
   Totals Get(double now);
 
@@ -42,6 +44,8 @@ class Statistics {
   std::mutex mutex_;
   Totals totals_;
   std::deque<double> finish_times_;
+  std::set<std::string> counted_;          ///< ids of the last jobs
+  std::deque<std::string> counted_order_;  ///< the same, oldest first
   std::map<std::string, std::deque<double>> faults_;
 };
 

@@ -9,7 +9,6 @@
 namespace assay::kernelgym {
 namespace {
 
-constexpr const char* kRecords = "kernelgym.task";
 constexpr std::string_view kKey = "kernelgym:";
 
 std::string DocumentId(const std::string& owner, const std::string& id) { return owner + "/" + id; }
@@ -52,17 +51,17 @@ std::string CheckNames(const EvaluationRequest& request) {
 Tasks::Tasks(const KernelGymContext* context)
     : context_(context), waits_(context->jobs, context->timers) {}
 
-Tasks::Accepted Tasks::Accept(const std::string& owner, EvaluationRequest request) {
+void Tasks::Accept(const std::string& owner, EvaluationRequest request, Done done) {
   Accepted accepted;
   if (const std::string wrong = CheckNames(request); !wrong.empty()) {
     accepted.refused = Detail(400, wrong, kValidationError);
-    return accepted;
+    return done(std::move(accepted));
   }
   const std::string content = ContentOf(request);
   std::optional<TaskRecord> known = Load(owner, request.task_id);
   if (known && known->content == content && StillGood(*known, request)) {
     accepted.record = *std::move(known);
-    return accepted;
+    return done(std::move(accepted));
   }
   TaskRecord& record = accepted.record;
   record.owner = owner;
@@ -80,15 +79,31 @@ Tasks::Accepted Tasks::Accept(const std::string& owner, EvaluationRequest reques
   record.request.reference_code.reset();
   record.request.cases_code.reset();
   record.request.cases.reset();
-  if (record.refusal.empty()) accepted.refused = Submit(&record, std::move(plan));
-  if (accepted.refused) return accepted;
+  if (!record.refusal.empty()) return Store(std::move(accepted), std::move(done));
 
-  const Status stored =
-      context_->documents->Put(kRecords, DocumentId(owner, record.id()), ToJson(record));
-  if (!stored.ok())
-    accepted.refused = ComeAgain(503, "The task could not be stored: " + stored.error().message,
-                                 kSystemError, context_->jobs->retry_after_s());
-  return accepted;
+  plan.job.owner = owner;
+  plan.job.idempotency = Idempotency(record);
+  context_->jobs->SubmitThen(std::move(plan.job),
+                             [this, accepted = std::move(accepted), done](const Result<Job>& job) {
+                               Accepted now = accepted;
+                               Submitted(job, &now);
+                               if (now.refused) return done(std::move(now));
+                               Store(std::move(now), done);
+                             });
+}
+
+void Tasks::Store(Accepted accepted, Done done) {
+  json::object document = ToJson(accepted.record);
+  const std::string id = DocumentId(accepted.record.owner, accepted.record.id());
+  context_->documents->PutThen(
+      kTaskDocuments, id, std::move(document),
+      [this, accepted = std::move(accepted), done = std::move(done)](const Status& stored) {
+        Accepted now = accepted;
+        if (!stored.ok())
+          now.refused = ComeAgain(503, "The task could not be stored: " + stored.error().message,
+                                  kSystemError, context_->jobs->retry_after_s());
+        done(std::move(now));
+      });
 }
 
 bool Tasks::StillGood(const TaskRecord& record, const EvaluationRequest& request) {
@@ -102,28 +117,30 @@ bool Tasks::StillGood(const TaskRecord& record, const EvaluationRequest& request
   return origin != Origin::kInfrastructure && origin != Origin::kClient;
 }
 
-std::optional<http::Response> Tasks::Submit(TaskRecord* record, Plan plan) {
-  plan.job.owner = record->owner;
-  plan.job.idempotency = Idempotency(*record);
-  const Result<Job> job = context_->jobs->Submit(std::move(plan.job));
+void Tasks::Submitted(const Result<Job>& job, Accepted* accepted) {
+  TaskRecord& record = accepted->record;
   if (job.ok()) {
-    record->job_id = job->request.id;
-    TellWhenDone(*record);
-    return std::nullopt;
+    record.job_id = job->request.id;
+    TellWhenDone(record);
+    return;
   }
   switch (job.error().code) {
-    case ErrorCode::kUnavailable:
+    case ErrorCode::kUnavailable: {
       // A full queue is this client's to wait for; a server that stops is not.
-      return ComeAgain(context_->jobs->draining() ? 503 : 429, job.error().message,
-                       context_->jobs->draining() ? kSystemError : kResourceError,
-                       context_->jobs->retry_after_s());
+      const bool draining = context_->jobs->draining();
+      accepted->refused =
+          ComeAgain(draining ? 503 : 429, job.error().message,
+                    draining ? kSystemError : kResourceError, context_->jobs->retry_after_s());
+      return;
+    }
     case ErrorCode::kInvalid:
     case ErrorCode::kNotFound:
-      record->refusal = "Kernel code validation failed: " + job.error().message;
-      return std::nullopt;
+      record.refusal = "Kernel code validation failed: " + job.error().message;
+      return;
     default:
-      LogWarn("kernelgym: task {} could not be submitted: {}", record->id(), job.error().message);
-      return Detail(500, "Failed to submit task: " + job.error().message, kSystemError);
+      LogWarn("kernelgym: task {} could not be submitted: {}", record.id(), job.error().message);
+      accepted->refused =
+          Detail(500, "Failed to submit task: " + job.error().message, kSystemError);
   }
 }
 
@@ -135,7 +152,8 @@ void Tasks::TellWhenDone(const TaskRecord& record) {
 }
 
 std::optional<TaskRecord> Tasks::Load(const std::string& owner, const std::string& id) {
-  const Result<json::object> document = context_->documents->Get(kRecords, DocumentId(owner, id));
+  const Result<json::object> document =
+      context_->documents->Get(kTaskDocuments, DocumentId(owner, id));
   if (!document.ok()) return std::nullopt;
   return RecordFromJson(*document);
 }

@@ -32,7 +32,10 @@ class Tasks {
     TaskRecord record;
     std::optional<http::Response> refused;
   };
-  Accepted Accept(const std::string& owner, EvaluationRequest request);
+  using Done = std::function<void(Accepted)>;
+  /// Calls `done` once, on any thread, when the job and its record are on the disk (at once where
+  /// nothing has to be written). Does not wait for the disk itself. `done` keeps this object alive.
+  void Accept(const std::string& owner, EvaluationRequest request, Done done);
 
   /// A task by the client's name, or one of its halves (`<id>_kernel`, `<id>_ref`).
   struct Found {
@@ -57,7 +60,9 @@ class Tasks {
   std::optional<TaskRecord> Load(const std::string& owner, const std::string& id);
   /// Whether what is known under this name answers `request`.
   bool StillGood(const TaskRecord& record, const EvaluationRequest& request);
-  std::optional<http::Response> Submit(TaskRecord* record, Plan plan);
+  /// What became of a submission: the job's name in the record, or a refusal.
+  void Submitted(const Result<Job>& job, Accepted* accepted);
+  void Store(Accepted accepted, Done done);
   void TellWhenDone(const TaskRecord& record);
 
   const KernelGymContext* const context_;

@@ -38,11 +38,16 @@ extern "C" {
 /// Text of the last failure on this thread.
 const char* assay_last_error() { return last_error.c_str(); }
 
-/// Says where the results of round `round` stand: `count` offsets into the outputs' memory.
-void assay_control_places(void* memory, const uint64_t* offsets, size_t count) {
-  auto* page = static_cast<assay::ControlPage*>(memory);
-  for (size_t i = 0; i < std::min(count, assay::ControlPage::kMaxPlaces); ++i)
+/// Says where a round's results stand: `count` offsets into the outputs' memory, and `strides` of
+/// its outputs (kMaxDims a piece).
+void assay_control_places(void* memory, const uint64_t* offsets, size_t count,
+                          const int64_t* strides, size_t stride_count) {
+  using Page = assay::ControlPage;
+  auto* page = static_cast<Page*>(memory);
+  for (size_t i = 0; i < std::min(count, Page::kMaxPlaces); ++i)
     page->places[i].store(offsets[i], std::memory_order_relaxed);
+  for (size_t i = 0; i < std::min(stride_count, Page::kMaxStrided * Page::kMaxDims); ++i)
+    page->strides[i].store(strides[i], std::memory_order_relaxed);
 }
 
 /// Maps the control page from its descriptor; null on failure.

@@ -55,15 +55,24 @@ std::string Connection::session_id() {
 
 void Connection::OnMessage(std::string text) {
   bool overrun = false;
+  bool full = false;
   {
     const std::lock_guard lock(mutex_);
     if (closed_) return;
     active_ = Clock::now();
     overrun = queue_.size() >= service_->settings().max_requests_waiting;
-    if (!overrun) queue_.push_back(std::move(text));
+    full = !overrun && !service_->HoldBytes(text.size());
+    if (!overrun && !full) queue_.push_back(std::move(text));
   }
   if (overrun) return CloseWith(kPolicy, "too many requests without waiting for replies");
+  if (full) return CloseWith(kTryAgainLater, "too many large requests wait for replies");
   Pump();
+}
+
+/// The lock is held.
+void Connection::DropQueue() {
+  for (const std::string& text : queue_) service_->FreeBytes(text.size());
+  queue_.clear();
 }
 
 /// One thread at a time takes messages, and only while none is being answered. A message that is
@@ -75,6 +84,7 @@ void Connection::Pump() {
   while (!busy_ && !closed_ && !queue_.empty()) {
     std::string text = std::move(queue_.front());
     queue_.pop_front();
+    service_->FreeBytes(text.size());
     busy_ = true;
     lock.unlock();
     Serve(std::move(text));
@@ -116,7 +126,7 @@ void Connection::EndByClient() {
   {
     const std::lock_guard lock(mutex_);
     closed_ = true;
-    queue_.clear();
+    DropQueue();
     own = attached_ == nullptr;
   }
   if (own && environment_ != nullptr) environment_->Close();
@@ -130,7 +140,7 @@ void Connection::CloseWith(int code, std::string reason) {
   {
     const std::lock_guard lock(mutex_);
     closed_ = true;
-    queue_.clear();
+    DropQueue();
   }
   peer_->Close(code, std::move(reason));
 }
@@ -143,7 +153,7 @@ void Connection::OnClose() {
   {
     const std::lock_guard lock(mutex_);
     closed_ = true;
-    queue_.clear();
+    DropQueue();
     farewell = std::move(farewell_);
     slot = std::move(slot_);
     attached = std::move(attached_);

@@ -60,6 +60,7 @@ class Connection : public IdleWatched, public std::enable_shared_from_this<Conne
  private:
   void Pump();
   void Serve(std::string text);
+  void DropQueue();
 
   const std::shared_ptr<Service> service_;
   const http::Identity who_;

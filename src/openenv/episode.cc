@@ -17,9 +17,16 @@ std::optional<double> MaybeNumber(const json::object& object, std::string_view k
 }
 
 json::object TicketJson(const Ticket& ticket) {
-  return {{"id", ticket.id},         {"check", ticket.check},   {"turn", ticket.turn},
-          {"free", ticket.free},     {"echo", ticket.echo},     {"settled", ticket.settled},
-          {"reward", ticket.reward}, {"masked", ticket.masked}, {"reported", ticket.reported}};
+  // What is absent is false, zero or empty: an episode is written after each of its steps.
+  json::object object{{"id", ticket.id}, {"turn", ticket.turn}};
+  if (ticket.check) object["check"] = true;
+  if (ticket.free) object["free"] = true;
+  if (!ticket.echo.empty()) object["echo"] = ticket.echo;
+  if (ticket.settled) object["settled"] = true;
+  if (ticket.reward != 0) object["reward"] = ticket.reward;
+  if (ticket.masked) object["masked"] = true;
+  if (ticket.reported) object["reported"] = true;
+  return object;
 }
 
 Ticket TicketFromJson(const json::object& object) {

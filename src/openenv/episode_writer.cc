@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "openenv/openenv.h"
 
 namespace assay::openenv {
 
@@ -19,50 +20,47 @@ void EpisodeWriter::Stop() {
   thread_.join();
 }
 
-void EpisodeWriter::Put(const std::string& token, json::object document) {
+void EpisodeWriter::Put(const std::string& token, Source source) {
   {
     const std::lock_guard lock(mutex_);
     if (stopping_) return;
-    const auto [entry, added] = waiting_.insert_or_assign(token, std::move(document));
-    if (added) order_.push_back(entry->first);
+    const auto [entry, added] = waiting_.try_emplace(token);
+    std::swap(entry->second, source);  // the older one goes after the lock
+    if (!added) return;
+    order_.push_back(token);
   }
   changed_.notify_all();
 }
 
-std::optional<json::object> EpisodeWriter::Find(const std::string& token) const {
-  const std::lock_guard lock(mutex_);
-  for (const auto* documents : {&waiting_, &writing_})
-    if (const auto found = documents->find(token); found != documents->end()) return found->second;
-  return std::nullopt;
-}
-
 void EpisodeWriter::Flush() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return order_.empty() && writing_.empty(); });
+  changed_.wait(lock, [&] { return order_.empty() && writing_ == 0; });
 }
 
 void EpisodeWriter::Work() {
   std::unique_lock lock(mutex_);
   for (;;) {
     // One batch at a time, so that two versions of a document keep their order.
-    changed_.wait(lock, [&] { return writing_.empty() && (stopping_ || !order_.empty()); });
+    changed_.wait(lock, [&] { return writing_ == 0 && (stopping_ || !order_.empty()); });
     if (order_.empty()) return;
     const std::deque<std::string> tokens = std::exchange(order_, {});
-    writing_ = std::exchange(waiting_, {});
-    const std::unordered_map<std::string, json::object> batch = writing_;
+    std::unordered_map<std::string, Source> batch = std::exchange(waiting_, {});
+    writing_ = tokens.size();
     lock.unlock();
-    for (const std::string& token : tokens)
-      documents_->PutThen(kKind, token, batch.at(token),
-                          [this, token](const Status& status) { Written(token, status); });
+    for (const std::string& token : tokens) {
+      const Source& source = batch.at(token);
+      documents_->PutThen(kEpisodeDocuments, token, source(),
+                          [this, source](const Status& status) { Written(status); });
+    }
+    batch.clear();
     lock.lock();
   }
 }
 
-void EpisodeWriter::Written(const std::string& token, const Status& status) {
+void EpisodeWriter::Written(const Status& status) {
   if (!status.ok()) LogWarn("openenv: an episode was not written: {}", status.error().message);
   const std::lock_guard lock(mutex_);
-  writing_.erase(token);
-  changed_.notify_all();
+  if (--writing_ == 0) changed_.notify_all();
 }
 
 }  // namespace assay::openenv

@@ -12,6 +12,12 @@
 #include "task/task.h"
 
 namespace assay {
+namespace openenv {
+
+/// Kind of the documents that episodes are.
+inline constexpr const char* kEpisodeDocuments = "openenv.episode";
+
+}  // namespace openenv
 
 /// What the environment server stands on. The pointers outlive the router and all connections.
 struct OpenEnvContext {

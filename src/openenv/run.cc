@@ -44,10 +44,7 @@ EpisodeRun::EpisodeRun(std::shared_ptr<const Host> host, Episode episode, Catalo
 Result<std::shared_ptr<EpisodeRun>> EpisodeRun::Load(std::shared_ptr<const Host> host,
                                                      const std::string& token,
                                                      const std::string& owner) {
-  std::optional<json::object> unwritten = host->writer->Find(token);
-  const Result<json::object> document =
-      unwritten ? Result<json::object>(*std::move(unwritten))
-                : host->context.documents->Get(EpisodeWriter::kKind, token);
+  const Result<json::object> document = host->context.documents->Get(kEpisodeDocuments, token);
   if (!document.ok() || GetString(*document, "owner") != owner)
     return Err(ErrorCode::kNotFound, "no episode has this token; reset without it");
   ASSAY_ASSIGN_OR_RETURN(Episode episode, Episode::FromJson(GetObject(*document, "episode")));
@@ -451,7 +448,11 @@ json::object EpisodeRun::Document() const {
 
 /// The lock is held. An episode without a token is that of one stateless request.
 void EpisodeRun::Persist() {
-  if (!token_.empty()) host_->writer->Put(token_, Document());
+  if (token_.empty()) return;
+  host_->writer->Put(token_, [self = shared_from_this()] {
+    const std::lock_guard lock(self->mutex_);
+    return self->Document();
+  });
 }
 
 }  // namespace assay::openenv

@@ -144,10 +144,12 @@ Result<std::shared_ptr<EpisodeRun>> Service::Resume(const std::string& token,
                                                     const std::string& owner) {
   {
     const std::lock_guard lock(mutex_);
-    left_.erase(token);
     const auto found = runs_.find(token);
     std::shared_ptr<EpisodeRun> run = found == runs_.end() ? nullptr : found->second.lock();
-    if (run != nullptr && run->owner() == owner) return run;
+    if (run != nullptr && run->owner() == owner) {
+      left_.erase(token);
+      return run;
+    }
   }
   ASSAY_ASSIGN_OR_RETURN(std::shared_ptr<EpisodeRun> run, EpisodeRun::Load(host_, token, owner));
   const std::lock_guard lock(mutex_);
@@ -228,6 +230,12 @@ Service::CloseResult Service::CloseSession(const std::string& id, const std::str
 void Service::Watch(const std::shared_ptr<IdleWatched>& connection) {
   const std::lock_guard lock(mutex_);
   watched_[connection.get()] = connection;
+}
+
+bool Service::HoldBytes(size_t bytes) {
+  if (waiting_bytes_.fetch_add(bytes) + bytes <= settings().max_bytes_waiting) return true;
+  waiting_bytes_.fetch_sub(bytes);
+  return false;
 }
 
 void Service::Sweep() {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -81,6 +82,11 @@ class Service : public std::enable_shared_from_this<Service> {
 
   void Watch(const std::shared_ptr<IdleWatched>& connection);
 
+  /// Counts what waits on connections behind the request that is being answered. False, and not
+  /// counted: there is as much as there may be.
+  [[nodiscard]] bool HoldBytes(size_t bytes);
+  void FreeBytes(size_t bytes) { waiting_bytes_.fetch_sub(bytes); }
+
   [[nodiscard]] uint64_t NextId();
   /// What the sweep does every few seconds; public for tests.
   void Sweep();
@@ -101,6 +107,7 @@ class Service : public std::enable_shared_from_this<Service> {
   void ArmSweep();
 
   const std::shared_ptr<const Host> host_;
+  std::atomic<size_t> waiting_bytes_{0};
   std::mutex mutex_;  ///< guards what follows
   size_t active_ = 0;
   std::deque<std::shared_ptr<Waiter>> waiters_;

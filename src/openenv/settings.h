@@ -53,6 +53,7 @@ struct Settings {
   size_t max_sessions = 1024;  ///< a session is a few kilobytes; judging is queued elsewhere
   size_t max_web_sessions = 256;
   size_t max_requests_waiting = 32;  ///< on one connection; official clients send one at a time
+  size_t max_bytes_waiting = 256u << 20;  ///< of such requests, on all connections together
 
   bool production = false;  ///< no reset and step, only tools (MCP)
   bool web = true;

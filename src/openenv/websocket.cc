@@ -133,10 +133,11 @@ class OpenEnvConnection : public Connection {
       return Record("step", message,
                     ErrorMessage(ProtocolError::Invalid("the action is not valid",
                                                         std::move(parsed.errors))));
-    environment()->Step(std::move(parsed.action), service()->settings().reply_deadline,
-                        [self = Self(), message](Environment::Answer answer) {
-                          self->Record("step", message, ToMessage(answer));
-                        });
+    // Only the telemetry wants the message again, and it may be long.
+    environment()->Step(
+        std::move(parsed.action), service()->settings().reply_deadline,
+        [self = Self(), message = telemetry_.open() ? message : json::object()](
+            Environment::Answer answer) { self->Record("step", message, ToMessage(answer)); });
   }
 
   void CallToolByStep(const json::object& message, const json::object& data) {

@@ -32,7 +32,7 @@ json::object Document(const char* uuid, double copy_gbs) {
       {"launch_us", 2.2}};
 }
 
-class Folder : public testing::Test {
+class TargetFolder : public testing::Test {
  protected:
   void SetUp() override {
     std::string path = testing::TempDir() + "/target-XXXXXX";
@@ -43,14 +43,14 @@ class Folder : public testing::Test {
   std::string folder_;
 };
 
-TEST_F(Folder, AnUncalibratedCardHasItsTable) {
+TEST_F(TargetFolder, AnUncalibratedCardHasItsTable) {
   const Result<RooflineTarget> target = TargetOf(kH200, kUuid, folder_);
   ASSERT_TRUE(target.ok()) << target.error().message;
   EXPECT_EQ(target->card.name, "H200");
   EXPECT_FALSE(target->calibration);
 }
 
-TEST_F(Folder, ACalibratedOneHasBoth) {
+TEST_F(TargetFolder, ACalibratedOneHasBoth) {
   ASSERT_TRUE(StoreCalibration(folder_, Document(kUuid, 4300)).ok());
   const Result<RooflineTarget> target = TargetOf(kH200, kUuid, folder_);
   ASSERT_TRUE(target.ok()) << target.error().message;
@@ -59,7 +59,7 @@ TEST_F(Folder, ACalibratedOneHasBoth) {
   EXPECT_EQ(target->calibration->launch_us, 2.2);
 }
 
-TEST_F(Folder, FiguresThatCannotBeAreNoTargetToPayBy) {
+TEST_F(TargetFolder, FiguresThatCannotBeAreNoTargetToPayBy) {
   ASSERT_TRUE(StoreCalibration(folder_, Document(kUuid, 900)).ok());
   const Result<RooflineTarget> target = TargetOf(kH200, kUuid, folder_);
   ASSERT_FALSE(target.ok());
@@ -67,7 +67,7 @@ TEST_F(Folder, FiguresThatCannotBeAreNoTargetToPayBy) {
   EXPECT_THAT(target.error().message, HasSubstr("dram_copy"));
 }
 
-TEST_F(Folder, AProcessorMustBeCalibrated) {
+TEST_F(TargetFolder, AProcessorMustBeCalibrated) {
   const Result<RooflineTarget> none = TargetOf({}, "cpu", folder_);
   ASSERT_FALSE(none.ok());
   EXPECT_EQ(none.error().code, ErrorCode::kNotFound);
@@ -78,7 +78,7 @@ TEST_F(Folder, AProcessorMustBeCalibrated) {
   EXPECT_FALSE(target->card.datasheet);
 }
 
-TEST_F(Folder, ACardThatNobodyKnowsSaysSo) {
+TEST_F(TargetFolder, ACardThatNobodyKnowsSaysSo) {
   EXPECT_FALSE(TargetOf({.name = "Unheard-of 1", .compute = 90}, kUuid, folder_).ok());
   EXPECT_FALSE(TargetOf({}, kUuid, folder_).ok());
 }

@@ -1,5 +1,7 @@
 #include "server/exposure.h"
 
+#include <arpa/inet.h>
+
 #include "base/log.h"
 #include "base/strings.h"
 
@@ -7,7 +9,10 @@ namespace assay {
 
 bool IsLoopback(const std::string& host) {
   const std::string name = ToLower(host);
-  return name == "localhost" || name == "::1" || name == "[::1]" || name.starts_with("127.");
+  if (name == "localhost" || name == "::1" || name == "[::1]") return true;
+  // Not by the text: 127.example.org is a name, and somebody else's.
+  in_addr address{};
+  return ::inet_pton(AF_INET, name.c_str(), &address) == 1 && ntohl(address.s_addr) >> 24 == 127;
 }
 
 Result<http::ListenOptions> MakeListenOptions(const ExposureOptions& exposure) {

@@ -18,8 +18,8 @@ std::string KeyFile() {
 TEST(Exposure, KnowsLoopback) {
   for (const char* host : {"localhost", "127.0.0.1", "127.8.8.8", "::1", "[::1]", "LOCALHOST"})
     EXPECT_TRUE(IsLoopback(host)) << host;
-  for (const char* host :
-       {"0.0.0.0", "::", "10.0.0.1", "example.com", "localhost.evil.com", "128.0.0.1", ""})
+  for (const char* host : {"0.0.0.0", "::", "10.0.0.1", "example.com", "localhost.evil.com",
+                           "127.evil.com", "128.0.0.1", ""})
     EXPECT_FALSE(IsLoopback(host)) << host;
 }
 

@@ -41,7 +41,8 @@ struct ServeOptions {
   bool echo = false;                 ///< no engine: every submission is answered as EchoRunner does
   Seconds echo_delay{0};
 
-  std::string store;  ///< SQLite file
+  std::string store;       ///< SQLite file
+  double retain_days = 0;  ///< of what is finished in it; 0: for ever
   openenv::Settings openenv;
   std::string version;
 };

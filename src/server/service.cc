@@ -85,6 +85,7 @@ Status ApplyHostSettings(const openenv::HostSettings& host, ServeOptions* option
 
 Result<std::unique_ptr<Service>> Service::Start(ServeOptions options) {
   std::unique_ptr<Service> service(new Service(std::move(options)));
+  ASSAY_ASSIGN_OR_RETURN(service->listen_, MakeListenOptions(service->options_.exposure));
   ASSAY_RETURN_IF_ERROR(service->LoadTasks());
   ASSAY_RETURN_IF_ERROR(service->OpenBroker());
   service->gpu_metrics_ = std::make_unique<GpuMetrics>(service->metrics_.get());
@@ -113,16 +114,22 @@ Status Service::LoadTasks() {
 Status Service::OpenBroker() {
   BrokerOptions broker;
   broker.path = options_.store;
+  broker.retain = Seconds(options_.retain_days * 86'400);
+  broker.retained = {openenv::kEpisodeDocuments, kernelgym::kTaskDocuments};
   broker.metrics = metrics_.get();
   broker.check = [tasks = tasks_](const JobRequest& request) {
     return CheckRequest(*tasks, request);
   };
+  if (listen_.keys != nullptr)
+    broker.quota = [keys = listen_.keys](const std::string& owner) {
+      const std::optional<http::KeyQuota> quota = keys->Quota(owner);
+      return quota ? quota->queued : 0;
+    };
   ASSAY_ASSIGN_OR_RETURN(broker_, Broker::Open(std::move(broker)));
   return {};
 }
 
 Status Service::Listen() {
-  ASSAY_ASSIGN_OR_RETURN(http::ListenOptions listen, MakeListenOptions(options_.exposure));
   http::ServerOptions server;
   server.limits = options_.limits;
   server.threads = options_.threads;
@@ -173,7 +180,7 @@ Status Service::Listen() {
   if (options_.kernelgym_port) {
     auto router = std::make_shared<http::Router>();
     kernelgym::AddKernelGym(router.get(), gym);
-    http::ListenOptions own = listen;
+    http::ListenOptions own = listen_;
     own.port = *options_.kernelgym_port;
     own.router = std::move(router);
     ASSAY_ASSIGN_OR_RETURN(kernelgym_port_, server_->Listen(std::move(own)));
@@ -183,7 +190,7 @@ Status Service::Listen() {
     kernelgym::AddKernelGym(main.get(), std::move(gym));
   }
   if (!options_.unix_path.empty()) {
-    http::ListenOptions unix_socket = listen;
+    http::ListenOptions unix_socket = listen_;
     unix_socket.unix_path = options_.unix_path;
     unix_socket.router = main;
     unix_socket.tls_certificate.clear();
@@ -194,6 +201,7 @@ Status Service::Listen() {
       return bound.ok() ? Status() : bound.error();
     }());
   }
+  http::ListenOptions listen = listen_;
   listen.port = options_.port;
   listen.router = std::move(main);
   ASSAY_ASSIGN_OR_RETURN(port_, server_->Listen(std::move(listen)));

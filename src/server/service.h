@@ -59,6 +59,7 @@ class Service {
   [[nodiscard]] std::shared_ptr<RunnerPool> pool() const;
 
   const ServeOptions options_;
+  http::ListenOptions listen_;  ///< of the main port, without its router
   std::shared_ptr<const TaskRegistry> tasks_;
   // In the order in which they use each other; destroyed in reverse.
   std::unique_ptr<MetricRegistry> metrics_ = std::make_unique<MetricRegistry>();

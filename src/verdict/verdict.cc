@@ -171,7 +171,9 @@ std::vector<std::string> CollectFlags(const Verdict& verdict) {
   for (const LintFinding& finding : records.lint.findings)
     if (finding.severity == LintFinding::Severity::kFlag) flags.push_back(finding.rule);
   if (!records.void_reason.empty()) flags.emplace_back("void_task");
-  if (ReducedPrecision(records.correctness)) flags.emplace_back("reduced_precision");
+  // Of wrong values it says nothing.
+  if (verdict.correct && ReducedPrecision(records.correctness))
+    flags.emplace_back("reduced_precision");
   if (records.correctness.weights == "seed") flags.emplace_back("weights_seed");
   if (verdict.timed && records.timing.meaningful) {
     // A clock that claims more than the outside one harms nobody but its owner.

@@ -307,6 +307,10 @@ TEST(Decide, ReducedPrecisionShowsInTheBitsThatAgree) {
   EXPECT_THAT(flags(11.5, 11.9), Not(Contains("reduced_precision")));
   EXPECT_THAT(flags(std::nullopt, 22.0), Not(Contains("reduced_precision")));
   EXPECT_THAT(flags(9.0, std::nullopt), Not(Contains("reduced_precision")));
+  Records wrong = test::IncorrectRecords();
+  wrong.correctness.effective_bits = 11.5;
+  wrong.correctness.reference_bits = 22.0;
+  EXPECT_THAT(Decide(wrong).flags, Not(Contains("reduced_precision")));
 }
 
 TEST(Decide, AVoidTaskIsFlaggedWithItsReason) {

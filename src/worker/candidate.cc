@@ -230,13 +230,16 @@ Outcome CandidateSession::EndRounds(Stage stage, RoundsReport* report) {
   return outcome;
 }
 
-std::vector<int64_t> CandidateSession::Places(uint32_t call, int outputs) const {
-  std::vector<int64_t> places;
+ResultPlaces CandidateSession::Places(uint32_t call, int outputs) const {
+  ResultPlaces results;
   for (int i = 0; i < outputs; ++i) {
     const size_t at = static_cast<size_t>(call) * static_cast<size_t>(outputs) + i;
-    places.push_back(at < ControlPage::kMaxPlaces ? process_->Place(at) : -1);
+    results.places.push_back(at < ControlPage::kMaxPlaces ? process_->Place(at) : -1);
   }
-  return places;
+  const size_t strided = std::min(static_cast<size_t>(outputs), ControlPage::kMaxStrided);
+  for (size_t i = 0; i < strided * ControlPage::kMaxDims; ++i)
+    results.strides.push_back(process_->Stride(i));
+  return results;
 }
 
 Outcome CandidateSession::Unload() {

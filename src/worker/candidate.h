@@ -59,7 +59,7 @@ class CandidateSession {
   Outcome EndRounds(Stage stage, RoundsReport* report);
 
   /// Where the outputs of a call of the last round are said to stand, see Judge::Verify.
-  [[nodiscard]] std::vector<int64_t> Places(uint32_t call, int outputs) const;
+  [[nodiscard]] ResultPlaces Places(uint32_t call, int outputs) const;
 
   Outcome Unload();
 

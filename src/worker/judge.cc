@@ -206,15 +206,15 @@ void Judge::AskForLook(uint32_t hold) {
   if (process_ && hold != 0) process_->AskForLook(hold);
 }
 
-Result<Comparison> Judge::Verify(int lane, uint32_t slot, std::span<const int64_t> places,
-                                 bool exact, uint64_t quiet_ns, Quietness* quiet) {
-  ASSAY_ASSIGN_OR_RETURN(const Message reply,
-                         Call({{"op", "verify"},
-                               {"lane", lane},
-                               {"slot", slot},
-                               {"places", json::array(places.begin(), places.end())},
-                               {"exact", exact},
-                               {"quiet_ns", quiet_ns}}));
+Result<Comparison> Judge::Verify(int lane, uint32_t slot, const ResultPlaces& results, bool exact,
+                                 uint64_t quiet_ns, Quietness* quiet) {
+  ASSAY_ASSIGN_OR_RETURN(const Message reply, Call({{"op", "verify"},
+                                                    {"lane", lane},
+                                                    {"slot", slot},
+                                                    {"places", json::value_from(results.places)},
+                                                    {"strides", json::value_from(results.strides)},
+                                                    {"exact", exact},
+                                                    {"quiet_ns", quiet_ns}}));
   if (quiet != nullptr) *quiet = ReadQuiet(reply.body);
   return ReadComparison(GetObject(reply.body, "result"));
 }

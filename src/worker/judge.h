@@ -54,6 +54,12 @@ struct Comparison {
   double kernelbench_tolerance = 0;
 };
 
+/// Where a process says that one call's outputs stand.
+struct ResultPlaces {
+  std::vector<int64_t> places;   ///< of each output, -1: in its slot
+  std::vector<int64_t> strides;  ///< of each output, ControlPage::kMaxDims a piece
+};
+
 /// How quiet the device was just before an operation, see CudaDriver::WatchQuiet.
 struct Quietness {
   double gap_us = 0;
@@ -98,9 +104,8 @@ class Judge {
   Status Release(uint32_t hold);
   /// Lets the judge look at the device at once: the round that began with `hold` is done.
   void AskForLook(uint32_t hold);
-  /// `places`: where the call's outputs stand in the outputs' memory, -1 for in their slot; empty:
-  /// all in their slots.
-  Result<Comparison> Verify(int lane, uint32_t slot, std::span<const int64_t> places, bool exact,
+  /// `results`: where the call's outputs stand in the outputs' memory; empty: all in their slots.
+  Result<Comparison> Verify(int lane, uint32_t slot, const ResultPlaces& results, bool exact,
                             uint64_t quiet_ns, Quietness* quiet);
   Status Close(int lane);
 

@@ -74,6 +74,11 @@ class RuntimeProcess {
   /// The judge's process: the round that began with `hold` is done.
   void AskForLook(uint32_t hold) { control_.page()->look.store(hold); }
 
+  /// ... and into ControlPage::strides.
+  [[nodiscard]] int64_t Stride(size_t index) const {
+    return control_.page()->strides[index].load();
+  }
+
   void EndRounds();
   [[nodiscard]] bool RoundFailed() const { return control_.page()->failed.load() != 0; }
   /// Stops it and its children (see StopTree), and lets it run again (children stay stopped).

@@ -130,9 +130,9 @@ Result<Quietness> TimingSession::Flush(uint32_t first, uint32_t calls, uint64_t 
 
 Outcome TimingSession::VerifyOne(uint32_t first, Quietness* quiet) {
   const auto call = static_cast<uint32_t>(seeds_->Next("verify") % candidate_calls_);
-  const std::vector<int64_t> places = candidate_->Places(call, plan_.outputs);
+  const ResultPlaces results = candidate_->Places(call, plan_.outputs);
   Result<Comparison> result =
-      device_->judge().Verify(plan_.lane, first + call, places, /*exact=*/false, QuietNs(), quiet);
+      device_->judge().Verify(plan_.lane, first + call, results, /*exact=*/false, QuietNs(), quiet);
   if (!result.ok()) return InfrastructureFailure(Stage::kTime, result.error());
   if (Outcome outcome = Judged(*quiet, &candidate_busy_); !Passed(outcome)) return outcome;
   if (result->inputs_changed) return InputsChanged(Stage::kTime);
@@ -288,12 +288,13 @@ Outcome TimingSession::Claims(TimingRecord* record, std::vector<std::string>* fl
   if (Outcome outcome = candidate_->EndRounds(Stage::kTime, &claims); !Passed(outcome))
     return outcome;
   if (claims.reused) flags->emplace_back("output_reused");
-  AddInside(std::move(claims), kept_, &record->candidate);
+  // Where inputs are copied within the round, only the outside clock has that on both sides.
+  if (!plan_.private_inputs) AddInside(std::move(claims), kept_, &record->candidate);
   claims = {};
   if (Outcome outcome = AsInfrastructure(reference_->EndRounds(Stage::kTime, &claims));
       !Passed(outcome))
     return outcome;
-  AddInside(std::move(claims), reference_kept_, &record->reference);
+  if (!plan_.private_inputs) AddInside(std::move(claims), reference_kept_, &record->reference);
   kept_.clear();
   reference_kept_.clear();
   const Bracket bracket =
@@ -311,7 +312,9 @@ Outcome TimingSession::Claims(TimingRecord* record, std::vector<std::string>* fl
 Outcome TimingSession::Run(TimingRecord* record, Correctness* correctness,
                            std::vector<std::string>* flags) {
   record->meaningful = !plan_.interpreted;
-  record->method = device_->cuda() ? "rounds/device-events" : "rounds/host-clock";
+  record->method = plan_.private_inputs ? "rounds/outside-clock"
+                   : device_->cuda()    ? "rounds/device-events"
+                                        : "rounds/host-clock";
   start_ = Clock::now();
   do {
     if (Outcome outcome = AsInfrastructure(Enter(reference_)); !Passed(outcome)) return outcome;

@@ -27,9 +27,10 @@ class TimingSession {
     uint32_t calls = 1;  ///< per round, as the reference alone suggests
     int outputs = 1;     ///< tensors that a call returns
     double reference_us = 0;
-    double call_s = 20;        ///< the least limit of a round
-    bool interpreted = false;  ///< Triton's interpreter: few rounds, times mean nothing
-    bool hold = true;          ///< rounds start with their calls queued, where the device can
+    double call_s = 20;           ///< the least limit of a round
+    bool interpreted = false;     ///< Triton's interpreter: few rounds, times mean nothing
+    bool private_inputs = false;  ///< rounds copy their inputs first
+    bool hold = true;             ///< rounds start with their calls queued, where the device can
   };
   TimingSession(Device* device, CandidateSession* candidate, CandidateSession* reference,
                 SeedSource* seeds, const Plan& plan)

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from assay.runtime import health, judge
+from assay.runtime import health, task
 
 TASK = """
 import torch
@@ -34,8 +34,8 @@ def get_init_inputs():
 @pytest.fixture
 def screened(tmp_path):
     def screened(body, draw="rand", limit_s=60.0):
-        task = judge.Task(TASK.format(body=body, draw=draw), "Model", "cpu", "cpu", str(tmp_path))
-        return health.screen(task, limit_s)
+        loaded = task.Task(TASK.format(body=body, draw=draw), "Model", "cpu", "cpu", str(tmp_path))
+        return health.screen(loaded, limit_s)
 
     return screened
 

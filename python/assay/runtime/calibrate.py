@@ -7,6 +7,7 @@ is null.
 """
 
 import argparse
+import ctypes
 import json
 import os
 import statistics
@@ -16,6 +17,16 @@ import time
 import torch
 
 MIB = 1 << 20
+
+
+def _driver_version() -> int:
+    """The CUDA version that the driver offers, 13000 for 13.0; 0 where it does not say."""
+    version = ctypes.c_int()
+    try:
+        failed = ctypes.CDLL("libcuda.so.1").cuDriverGetVersion(ctypes.byref(version))
+    except OSError:
+        return 0
+    return 0 if failed else version.value
 
 
 class Gpu:
@@ -43,7 +54,7 @@ class Gpu:
             "dram_gbs": 2 * memory_khz * 1e3 * getattr(p, "memory_bus_width", 0) / 8 / 1e9,
             "l2_bytes": self.l2_bytes,
             "memory_bytes": p.total_memory,
-            "driver": str(torch._C._cuda_getDriverVersion()),
+            "driver": str(_driver_version()),
             "torch": torch.__version__,
         }
 

@@ -107,7 +107,7 @@ class Candidate:
             try:
                 self.model = backward.WithGradients(self.model, gradients)
             except LookupError as error:
-                raise Refused("mismatch", "parameters", str(error)) from None
+                raise Refused("exception", "MissingParameter", str(error)) from None
         state = [tree.view(self.inputs.memory, place) for place in plan["state_places"]]
         return {"weights": modules.load_state(self.model, plan["state_names"], state)}
 
@@ -134,6 +134,9 @@ class Candidate:
         inputs, outputs, memory = self.inputs, self.outputs, self.memory
         self._clear()
         gc.collect()
+        if self.device != "cpu":
+            # The libraries' workspaces outlive the rounds; those made in one stand in its memory.
+            torch._C._cuda_clearCublasWorkspaces()
         if memory is not None:
             memory.close()
         for arena in (inputs, outputs):

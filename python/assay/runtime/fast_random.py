@@ -131,8 +131,7 @@ class FastRandom(TorchFunctionMode):
 
 
 def warm() -> None:
-    """Compiles the kernels for the usual types, so that no first draw has to."""
+    """Compiles the kernels for the most usual type, so that no first draw has to."""
     key = keys([1])
-    for dtype in DTYPES:
-        for normal in (False, True):
-            fill(torch.empty(8192, dtype=dtype, device="cuda"), 0, key, 0, normal)
+    for normal in (False, True):
+        fill(torch.empty(8192, device="cuda"), 0, key, 0, normal)

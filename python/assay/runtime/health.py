@@ -42,7 +42,7 @@ class OutOfTime(Exception):
 
 
 def screen(task, limit_s: float = 60.0) -> dict:
-    """Screens a loaded ``judge.Task``. Raises OutOfTime, and whatever the reference raises."""
+    """Screens a loaded ``task.Task``. Raises OutOfTime, and whatever the reference raises."""
     begin = time.monotonic()
     if task.device != "cpu":
         torch.cuda.reset_peak_memory_stats()
@@ -150,7 +150,7 @@ def _simplicity(program: str) -> tuple[int, str]:
 
 def screen_line(line: dict, device: str, size: str, folder: str, limit_s: float) -> dict:
     """Screens one task given by its source."""
-    from .judge import Task
+    from .task import Task
 
     sha256 = hashlib.sha256(line["source"].encode()).hexdigest()
     about = {"id": line["id"], "sha256": line.get("sha256", sha256), "device": device, "size": size}

@@ -9,6 +9,7 @@ library_path = ""
 
 IN_SLOT = 2**64 - 1  # ControlPage::kInSlot
 MAX_PLACES = 1024  # ControlPage::kMaxPlaces
+MAX_STRIDED, MAX_DIMS = 16, 8  # ControlPage::kMaxStrided, kMaxDims
 
 
 class Segment(ctypes.Structure):
@@ -42,7 +43,16 @@ def load(path: str) -> None:
         "assay_control_calls": (ctypes.c_uint32, [pointer]),
         "assay_control_first_slot": (ctypes.c_uint32, [pointer]),
         "assay_control_done": (None, [pointer, ctypes.c_uint32, ctypes.c_int]),
-        "assay_control_places": (None, [pointer, ctypes.POINTER(ctypes.c_uint64), ctypes.c_size_t]),
+        "assay_control_places": (
+            None,
+            [
+                pointer,
+                ctypes.POINTER(ctypes.c_uint64),
+                ctypes.c_size_t,
+                ctypes.POINTER(ctypes.c_int64),
+                ctypes.c_size_t,
+            ],
+        ),
         "assay_control_queued": (None, [pointer, ctypes.c_uint32]),
         "assay_control_share": (ctypes.c_uint64, [pointer]),
         "assay_gpu_wait_gate": (ctypes.c_int, [ctypes.c_uint64, ctypes.c_uint32, pointer]),
@@ -148,9 +158,19 @@ class Control:
     def first_slot(self) -> int:
         return _library.assay_control_first_slot(self._page)
 
-    def places(self, offsets: list[int]) -> None:
-        """Where each output of each call of the round stands in the outputs' memory, or IN_SLOT."""
-        _library.assay_control_places(self._page, (ctypes.c_uint64 * len(offsets))(*offsets), len(offsets))
+    def places(self, offsets: list[int], strides: list[tuple[int, ...]]) -> None:
+        """Where each output of each call of the round stands in the outputs' memory, or IN_SLOT; and the
+        strides that each output has there, in elements."""
+        flat = [0] * (MAX_DIMS * len(strides))
+        for index, steps in enumerate(strides):
+            flat[MAX_DIMS * index : MAX_DIMS * index + len(steps)] = steps
+        _library.assay_control_places(
+            self._page,
+            (ctypes.c_uint64 * len(offsets))(*offsets),
+            len(offsets),
+            (ctypes.c_int64 * len(flat))(*flat),
+            len(flat),
+        )
 
     def done(self, number: int, failed: bool) -> None:
         _library.assay_control_done(self._page, number, int(failed))

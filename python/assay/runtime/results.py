@@ -3,16 +3,18 @@
 A copy inside the round could be left out by a submission that writes into the arena itself, so
 what copying costs must not be taken off its time; a copy after the round would let it compute late.
 Instead, while a round runs, torch's allocator of the device takes memory from a region of the
-outputs' arena, which the judge maps too. A result that stands elsewhere (in a buffer of the
-module's own, in a CUDA graph's memory, not contiguous) is copied into its slot, and the copy is
-paid for like any other work of the round.
+outputs' arena, which the judge maps too, and reads with the strides that the result has. A result
+that stands elsewhere (in a buffer of the module's own, in a CUDA graph's memory) is copied into its
+slot, and the copy is paid for like any other work of the round.
 """
 
 import contextlib
 
 import torch
 
-from . import native
+from . import native, tree
+
+ALIGNMENT = 16  # bytes; the judge asks for as much
 
 
 class ResultMemory:
@@ -39,7 +41,10 @@ class ResultMemory:
     def place(self, tensor: torch.Tensor) -> int:
         """Offset of a tensor in the outputs' memory, IN_SLOT when the judge cannot read it there."""
         address = tensor.data_ptr()
-        if self.begin <= address and address + tensor.nbytes <= self.end and tensor.is_contiguous():
+        # A view may stand for the negated or conjugated values of what is in memory.
+        readable = not tensor.is_neg() and not tensor.is_conj() and tensor.dim() <= native.MAX_DIMS
+        size = tree.extent(tensor.shape, tensor.stride()) * tensor.element_size()
+        if readable and address % ALIGNMENT == 0 and self.begin <= address and address + size <= self.end:
             return address - self.begin
         return native.IN_SLOT
 

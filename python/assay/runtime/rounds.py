@@ -192,19 +192,25 @@ class Rounds:
     def _hand_over(self, results: list, first: int) -> None:
         """Says where the results stand; copies those into their slots that the judge cannot read."""
         like = self.slots.results[0]
+        strides = [() for _ in like[: native.MAX_STRIDED]]  # one for all calls
         places, far, slots = [], [], []
         for slot, value in zip(self.slots.results[first:], results):
             plain = type(value) is torch.Tensor and len(like) == 1
             fits = plain and value.shape == like[0].shape and value.dtype == like[0].dtype and value.device == like[0].device
-            for target, tensor in zip(slot, [value] if fits else check_output(value, self.slots)):
-                place = self.memory.place(tensor) if self.memory else native.IN_SLOT
+            tensors = [value] if fits else check_output(value, self.slots)
+            for index, (target, tensor) in enumerate(zip(slot, tensors)):
+                place = self.memory.place(tensor) if self.memory and index < len(strides) else native.IN_SLOT
+                if place != native.IN_SLOT:
+                    strides[index] = strides[index] or tensor.stride()
+                    if strides[index] != tensor.stride():
+                        place = native.IN_SLOT
                 places.append(place)
                 if place == native.IN_SLOT:
                     far.append(tensor)
                     slots.append(target)
         self._copy(slots, far)
         if self.memory:
-            self.control.places(places)
+            self.control.places(places, strides)
 
     def _run_taking_each(self, model, args: list, first: int, marks, former: list) -> list:
         """Each result is taken before the next call, outside the marks of the call."""
@@ -218,7 +224,7 @@ class Rounds:
             self._copy(self.slots.results[first + index], check_output(value, self.slots))
         marks.mark()
         if self.memory:
-            self.control.places([native.IN_SLOT] * (len(args) * len(self.slots.results[0])))
+            self.control.places([native.IN_SLOT] * (len(args) * len(self.slots.results[0])), [])
         return [value]
 
     def _call(self, model, values):

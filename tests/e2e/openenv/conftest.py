@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import json
 import os
 import shutil
@@ -23,8 +24,12 @@ ENVIRONMENTS = {
     "openenv-core-0.3.0": ["openenv-core==0.3.0"],
     "openenv": ["openenv"],
     "mcp": ["mcp"],
+    "trl": ["trl", "openenv", "jmespath"],
 }
 OPENENVS = ["openenv-core-0.3.0", "openenv"]
+USE_KERNEL_ENV = [*OPENENVS, "trl"]
+# These see the packages of the interpreter that runs the tests: torch is five gigabytes.
+OVER_TORCH = ["trl"]
 
 
 class Environments:
@@ -47,6 +52,8 @@ class Environments:
         if not (folder / "complete").exists():
             shutil.rmtree(folder, ignore_errors=True)
             venv.create(folder, with_pip=True)
+            if name in OVER_TORCH:
+                self._show_torch(folder)
             done = subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
                                    *requirements], capture_output=True, text=True)
             if done.returncode != 0:
@@ -54,9 +61,18 @@ class Environments:
                 pytest.skip(f"NOT TESTED: {' '.join(requirements)} cannot be installed here: "
                             f"{done.stderr.strip().splitlines()[-1:]}")
             (folder / "complete").touch()
-        if name in OPENENVS:
+        if name in USE_KERNEL_ENV:
             self._install_kernel_env(python)
         return python
+
+    @staticmethod
+    def _show_torch(folder: Path) -> None:
+        torch = importlib.util.find_spec("torch")
+        if torch is None:
+            shutil.rmtree(folder)
+            pytest.skip("NOT TESTED: the interpreter that runs the tests has no torch")
+        site = next(folder.glob("lib/python*/site-packages"))
+        (site / "torch.pth").write_text(f"{Path(torch.origin).parents[1]}\n")
 
     @staticmethod
     def _install_kernel_env(python: Path) -> None:
@@ -83,7 +99,8 @@ class Server:
     """A running `assay serve`."""
 
     def __init__(self, binary: Path, folder: Path, arguments: list[str], env: dict[str, str]):
-        self._command = [str(binary), "serve", "--json", "--store", str(folder / "serve.db"), *arguments]
+        self.store = folder / "serve.db"
+        self._command = [str(binary), "serve", "--json", "--store", str(self.store), *arguments]
         self._env = {**os.environ, **env}
         self._log = folder / "serve.log"
         self.port = 0

@@ -1,5 +1,9 @@
 """The official OpenEnv clients, unmodified, and kernel_env over them, against a real server."""
 
+import json
+import subprocess
+import threading
+
 import pytest
 
 PROTOCOL = ["generic_sync", "generic_async", "errors", "concurrent", "urls", "tool_client", "kernel_env", "harness",
@@ -39,11 +43,8 @@ def test_telemetry(openenv_python, serve, run_client):
     assert token not in server.log
 
 
-def test_a_killed_server_goes_on_with_its_episodes(openenv_python, serve, run_client):
+def test_a_killed_server_goes_on_with_its_episodes(openenv_python, serve, run_client, run_assay):
     """Kill -9 in the middle of 64 episodes; after the restart each has exactly its three verdicts."""
-    import subprocess
-    import threading
-
     server = serve("--runner", "echo", "--echo-delay-ms", "300", "--jobs", "16")
     killed = server.process
 
@@ -61,3 +62,7 @@ def test_a_killed_server_goes_on_with_its_episodes(openenv_python, serve, run_cl
     finally:
         reviver.join()
     assert killed.returncode == -subprocess.signal.SIGKILL
+    exported = run_assay("export", "--store", server.store, "--all")
+    rows = [json.loads(line) for line in exported.stdout.splitlines()]
+    assert len(rows) == len({row["source"] for row in rows}) == 64 * 3
+    assert all(row["verdict"] is not None for row in rows)

@@ -1,7 +1,7 @@
 """Whose gradient is asked for must be known by name.
 
-status: incorrect
-error: mismatch parameters
+status: runtime_error
+error: exception MissingParameter
 says: none named weight
 task: rms_backward
 """

@@ -1,0 +1,188 @@
+"""One submission's share of the judge: the arena, and the comparison of what was put into it."""
+
+import torch
+
+from . import compare, families, native, tree
+from .arena import Arena
+from .late_words import LateWords
+from .task import Task, fast_random, same_bits
+
+RESULTS_ALIGNMENT = 2 << 20  # of the region that torch's allocator takes results from
+PLACE_ALIGNMENT = 16  # bytes; torch aligns to 512, a view may begin anywhere in its tensor
+POISON = 0xFF  # every byte of the outputs before a round: NaN in each float type, -1 in integers
+
+
+class OutsideError(ValueError):
+    """A candidate says that a result stands where it cannot stand."""
+
+
+class Lane:
+    """One submission's share of the judge: a task and the arena."""
+
+    def __init__(self, task: Task, slots: int, device: str):
+        self.task = task
+        self.slots = slots
+        self.device = device
+        names, state = task.state_names, task.state_like
+        init_tree, init = tree.flatten(task.init_inputs)
+        init = [t.to(device) for t in init]
+        self.init_places, end = tree.layout(init, 0, keep_strides=True)
+        self.state_places, end = tree.layout(state, end, keep_strides=False)
+        self.state_names, self.init_tree, self.inputs_at = names, init_tree, end
+        self.seeds: dict[int, tuple[int, str]] = {}  # seed and family of what stands in each slot
+        self.views: dict[int, list[torch.Tensor]] = {}  # of the slots that were used
+        self.arenas: list[Arena] = []
+        try:
+            self.inputs = self._arena(end + slots * task.input_bytes, sealed=True)
+            self.late = LateWords(self.inputs.memory, task.input_places, self.inputs_at, task.input_bytes)
+            self.results_at = -(-slots * task.output_bytes // RESULTS_ALIGNMENT) * RESULTS_ALIGNMENT
+            self.results_bytes = results_bytes(device, slots * task.output_bytes)
+            self.outputs = self._arena(self.results_at + self.results_bytes, sealed=False)
+            # The reference's results are expected outputs: never in memory that a candidate can map.
+            self.reference_outputs = self._arena(self.results_at + self.results_bytes, sealed=False)
+        except BaseException:
+            self.close()
+            raise
+
+    def _arena(self, size: int, sealed: bool) -> Arena:
+        self.arenas.append(Arena.create(self.device, size, sealed))
+        return self.arenas[-1]
+
+    def plan(self) -> dict:
+        task = self.task
+        return {
+            "slots": self.slots,
+            "inputs_at": self.inputs_at,
+            "input_bytes": task.input_bytes,
+            "output_bytes": task.output_bytes,
+            "input_tree": task.input_tree,
+            "input_places": task.input_places,
+            "output_tree": task.output_tree,
+            "output_places": task.output_places,
+            "results_at": self.results_at,
+            "results_bytes": self.results_bytes,
+            "private_inputs": task.private_inputs,
+            "stochastic": task.stochastic,
+            "gradients": task.gradient_names,
+        }
+
+    def weights(self, seed: int) -> None:
+        self.task.flags.apply()
+        self.task.build(seed)
+        init = [t.to(self.device) for t in tree.flatten(self.task.init_inputs)[1]]
+        for place, tensor in zip(self.init_places, init):
+            tree.store(tree.view(self.inputs.memory, place), tensor)
+        for place, tensor in zip(self.state_places, self.task.state()[1]):
+            tree.store(tree.view(self.inputs.memory, place), tensor)
+        self.task.synchronize()
+
+    def targets(self, slot: int) -> list[torch.Tensor]:
+        """The tensors of an input slot, in the arena."""
+        if slot not in self.views:
+            base = self.inputs_at + slot * self.task.input_bytes
+            self.views[slot] = [tree.view(self.inputs.memory, place, base) for place in self.task.input_places]
+        return self.views[slot]
+
+    def fill(self, first: int, seeds: list[int], family: str = families.NATIVE) -> None:
+        self.task.flags.apply()
+        self.seeds.update((slot, (seed, family)) for slot, seed in enumerate(seeds, first))
+        if self.task.recipe is not None and family == families.NATIVE:
+            keys = fast_random.keys(seeds)
+            for stream, (tensor, normal) in enumerate(zip(self.targets(first), self.task.recipe)):
+                stride = self.task.input_bytes // tensor.element_size()
+                fast_random.fill(tensor, stride, keys, stream, normal)
+        else:
+            for slot, seed in enumerate(seeds, first):
+                self._draw(slot, seed, family)
+        self.poison(first, len(seeds))
+
+    def _draw(self, slot: int, seed: int, family: str) -> None:
+        drawn_tree, drawn = tree.flatten(self.task.draw(seed, family))
+        targets = self.targets(slot)
+        if drawn_tree != self.task.input_tree or any(d.shape != t.shape for d, t in zip(drawn, targets)):
+            raise ValueError("get_inputs() returns other shapes from another seed; Assay needs fixed shapes")
+        for target, tensor in zip(targets, drawn):
+            tree.store(target, tensor)
+
+    def poison(self, first: int, count: int) -> None:
+        size = self.task.output_bytes
+        self.outputs.memory[first * size : (first + count) * size].fill_(POISON)
+
+    def results(self, slot: int, places: list[int], strides: list[int]) -> list[torch.Tensor]:
+        """A call's outputs: in its slot (-1, or no places), or where the candidate says they stand, with
+        the strides that it says. Raises OutsideError when that is not in the outputs' memory."""
+        found = []
+        for index, place in enumerate(self.task.output_places):
+            at = places[index] if places else -1
+            if at < 0:
+                found.append(tree.view(self.outputs.memory, place, slot * self.task.output_bytes))
+                continue
+            begin, dims = native.MAX_DIMS * index, len(place["shape"])
+            there = {**place, "offset": at, "stride": strides[begin : begin + dims]}
+            size = tree.extent(there["shape"], there["stride"]) * getattr(torch, place["dtype"]).itemsize
+            strided = index < native.MAX_STRIDED and dims <= native.MAX_DIMS and min(there["stride"], default=0) >= 0
+            if at % PLACE_ALIGNMENT or at + size > self.outputs.size or not strided:
+                raise OutsideError(f"output {index} is said to stand at {at}, which is not in the outputs' memory")
+            found.append(tree.view(self.outputs.memory, there))
+        return found
+
+    def verify(self, slot: int, places: list[int], strides: list[int], want_exact: bool) -> dict:
+        """Compares a call's outputs with the reference on that slot's inputs.
+
+        The inputs are drawn again: on a GPU, native code in the candidate's process could give its
+        mapping of the arena write access, and what it wrote must not become the question."""
+        task = self.task
+        task.flags.apply()
+        seed, family = self.seeds[slot]
+        inputs = task.draw(seed, family)
+        changed = not all(same_bits(a, b) for a, b in zip(tree.flatten(inputs)[1], self.targets(slot)))
+        got = self.results(slot, places, strides)
+        eager, exact = task.expected(inputs, want_exact, family)
+        results = []
+        for index, (y, e) in enumerate(zip(got, eager)):
+            x = exact[index] if exact is not None and e.dtype.is_floating_point else None
+            rule = task.indexed.get(index)
+            if rule is not None:
+                y = rule.settled(y, e, tree.flatten(inputs)[1])
+            result = compare.compare(y, e, x, task.eager_errors[family][index])
+            result["output"] = index
+            results.append(result)
+        total = sum(r["total"] for r in results)
+        worst = next((r for r in results if not r["passed"]), results[0] if results else None)
+        return {
+            "passed": all(r["passed"] for r in results),
+            "inputs_changed": changed,
+            "max_abs_err": max((r["max_abs_err"] for r in results), default=0.0),
+            "max_rel_err": max((r["max_rel_err"] for r in results), default=0.0),
+            "mismatch_fraction": sum(r["mismatches"] for r in results) / total if total else 0.0,
+            "worst": worst,
+            "tolerance": max((compare.tolerance(d) for d in task.output_dtypes), default=0.0),
+            **_agreement(results),
+            **({"kernelbench": compare.kernelbench(got, eager)} if want_exact else {}),
+            "kernelbench_tolerance": max((compare.kernelbench_tolerance(d) for d in task.output_dtypes), default=0.0),
+            "reference": "float64" if exact is not None or task.exact_runs else "float32" if task.floating else "exact",
+        }
+
+    def close(self) -> None:
+        self.views.clear()
+        self.late = None
+        for arena in self.arenas:
+            arena.close()
+        self.arenas = []
+
+
+def results_bytes(device: str, round_bytes: int) -> int:
+    """Size of the region for a round's results and a call's temporaries; 0 where results are copied."""
+    if device == "cpu":
+        return 0
+    slack = torch.cuda.get_device_properties(0).total_memory // 128
+    return -(-(round_bytes + round_bytes // 4 + slack) // RESULTS_ALIGNMENT) * RESULTS_ALIGNMENT
+
+
+def _agreement(results: list[dict]) -> dict:
+    """Bits that agree with float64, of the output with the fewest beside the reference's."""
+    told = [r for r in results if r.get("bits") is not None]
+    if not told:
+        return {}
+    worst = min(told, key=lambda r: r["bits"] - r["reference_bits"])
+    return {"bits": worst["bits"], "reference_bits": worst["reference_bits"]}

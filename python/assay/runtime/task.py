@@ -1,0 +1,288 @@
+"""A task as the judge has it: module, structure of inputs and outputs, weights, what is expected."""
+
+import contextlib
+import copy
+import math
+import os
+import re
+import sys
+import time
+
+import torch
+
+from . import backward, compare, families, indices, modules, trace_precision, trace_work, tree
+from .rounds import copied
+
+try:
+    from . import fast_random
+except ImportError:  # no Triton here: torch draws, more slowly
+    fast_random = None
+
+EXACT_BUDGET_S = 0.25  # a float64 reference slower than this runs in one trial only
+INITIAL_FLAGS = modules.Flags()  # as torch has them, before any task was imported
+LARGEST_EXACT = 4 << 30  # bytes of inputs and outputs that are computed in float64 to admit a family
+SLOWEST_FAMILY_US = 200e3  # a slower reference is asked its own inputs only
+ROW_S = 8e-3  # of calls that are timed in a row to learn how long the reference takes
+# Sources of chance beside torch's, which could decide what get_inputs() asks torch for.
+OTHER_RANDOM = re.compile(r"(?<!torch\.)\brandom\b|\bnumpy\b|\btime\b|\bsecrets\b|\buuid\b")
+BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+
+class Task:
+    """A loaded task: module, structure of inputs and outputs, and the current weights."""
+
+    def __init__(self, source: str, entry: str, size: str, device: str, folder: str):
+        self.device = device
+        path = os.path.join(folder, f"task_{id(self):x}.py")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(source)
+        INITIAL_FLAGS.apply()
+        name = f"assay_task_{id(self):x}"
+        self.module = modules.load_task(path, name, size)
+        sys.modules.pop(name, None)  # the task alone keeps its module alive
+        self.flags = modules.Flags()
+        self.entry = getattr(self.module, entry)
+        self.backward = backward.asked_for(self.module)
+        self.gradients: list[torch.Tensor] = []  # of the outputs, as a call with gradients takes them
+        self.model = None
+        self.model64 = None
+        self.exact = True  # float64 can be had
+        self.exact_slow = False
+        self.exact_runs = 0
+        self.why_not_exact = ""
+        self.eager_errors: dict[str, list[compare.EagerError]] = {}  # by family of inputs
+        self.kinds: list[str] = []  # of the inputs, see families
+        self.families = [families.NATIVE]
+        self.examine(source)
+
+    def examine(self, source: str) -> None:
+        """Runs the reference on a throw-away seed and notes what it takes and gives."""
+        self.build(seed=1)
+        if self.backward:
+            self.gradients = backward.gradients_like(self.run(self.model.model, self.draw_native(2)[:-1]))
+        inputs = self.draw(seed=2)
+        self.input_tree, tensors = tree.flatten(inputs)
+        self.input_places, self.input_bytes = tree.layout(tensors, 0, keep_strides=True)
+        before = [t.clone(memory_format=torch.preserve_format) for t in tensors]
+        self.kinds = families.kinds_of(tensors)
+        first = self.run(self.model, inputs, torch_seed=11)
+        self.private_inputs = any(not same_bits(a, b) for a, b in zip(before, tensors))
+
+        def fresh() -> list:
+            copies = [t.clone(memory_format=torch.preserve_format) for t in before]
+            return tree.unflatten(self.input_tree, copies, self.device)
+
+        second = self.run(self.model, fresh(), torch_seed=12)
+        self.reference_us = self.time_calls(fresh())
+        self.output_tree, outputs = tree.flatten(first)
+        self.output_places, self.output_bytes = tree.layout(outputs, 0, keep_strides=False)
+        self.output_dtypes = [t.dtype for t in outputs]
+        self.indexed = indices.find(tree.flatten(fresh())[1], outputs)
+        again = tree.flatten(second)[1]
+        self.stochastic = not all(
+            compare.compare(b, a, None, compare.EagerError())["passed"] for a, b in zip(outputs, again)
+        )
+        self.floating = any(t.is_floating_point() or t.is_complex() for t in outputs)
+        state = self.state()[1]
+        self.state_bytes = sum(t.numel() * t.element_size() for t in state)
+        self.state_like = [torch.empty_like(t, device="meta") for t in state]
+        self.state_names = self.state()[0]
+        self.gradient_names = self.model.names if self.backward else None  # of parameters
+        self.recipe = None if self.backward else self.plain_draws(source)
+        self.eager_errors = {name: [compare.EagerError() for _ in outputs] for name in (families.NATIVE, *families.OTHERS)}
+        self.families += [name for name in families.OTHERS if self.admits(name, outputs)]
+        # What the trials find out for themselves: memory that was short may be there then.
+        self.model64, self.exact_runs, self.exact = None, 0, True
+        self.work = self.trace(fresh())
+        self.model = None  # the module stays loaded, gigabytes of weights do not
+
+    def admits(self, family: str, native_outputs: list[torch.Tensor]) -> bool:
+        """Whether trials may ask for inputs of another family. Where float64 is slow, this is the only
+        run of it with that family: what it tells of eager's error holds for all trials."""
+        slow = self.reference_us > SLOWEST_FAMILY_US
+        large = self.input_bytes + self.output_bytes > LARGEST_EXACT
+        if self.stochastic or slow or all(kind == "fixed" for kind in self.kinds):
+            return False
+        try:
+            outputs, exact = self.expected(self.draw(2, family), not large, family)
+        except Exception:  # a reference may refuse what it was not written for
+            return False
+        if not families.admits(native_outputs, outputs):
+            return False
+        if exact is None:
+            return large or not self.floating
+        pairs = [(e, exact[k], self.eager_errors[family][k]) for k, e in enumerate(outputs) if e.is_floating_point()]
+        return all(compare.well_conditioned(*pair) for pair in pairs)
+
+    def trace(self, inputs: list) -> dict:
+        """What the task must move and compute, ``{"error"}`` where it cannot be traced; see trace_work.
+        The cost is one run of the reference and about 0.1 ms for each of its operators."""
+        try:
+            modules.seed_everything(11)
+            return trace_work.trace(self.model, inputs)
+        except Exception as error:  # any operator may be new to the tracer; a verdict needs no roofline
+            return {"error": f"{type(error).__name__}: {error}"[:500]}
+
+    def try_precisions(self) -> None:
+        """Adds to ``work`` in which precisions the matrix work passes the numeric rule."""
+        known = "error" in self.work or "admitted" in self.work
+        if known or self.private_inputs or not trace_precision.applies(self.work):
+            return
+        twin = self.for_lane()
+        twin.flags.apply()
+        twin.build(seed=3)
+        draws = [twin.draw(seed=4), twin.draw(seed=5)]
+        self.work["admitted"] = trace_precision.admitted(
+            twin.model, draws, lambda inputs: twin.expected(inputs, True), twin.eager_errors[families.NATIVE]
+        )
+
+    def time_calls(self, inputs: list) -> float:
+        """Microseconds of one call in a row of calls, as in a round; the best of a few rows."""
+        best, calls = math.inf, 1
+        with torch.no_grad():
+            for _ in range(4):
+                self.synchronize()
+                begin = time.perf_counter()
+                for _ in range(calls):
+                    output = self.model(*inputs)
+                self.synchronize()
+                row = time.perf_counter() - begin
+                del output
+                best = min(best, row / calls * 1e6)
+                if row > ROW_S:
+                    break
+                calls = min(32, max(1, int(ROW_S / 4 / (best * 1e-6))))
+        return best
+
+    def for_lane(self) -> "Task":
+        """The same task with weights of its own; what is known of eager's error is shared."""
+        return copy.copy(self)
+
+    def build(self, seed: int) -> None:
+        """Fresh weights; the float64 twin is made when it is first needed."""
+        self.model = self.model64 = None
+        modules.seed_everything(seed)
+        self.init_inputs = list(self.module.get_init_inputs())
+        self.model = modules.build(self.entry, self.init_inputs, seed, self.device)
+        if self.backward:
+            self.model = backward.WithGradients(self.model)
+
+    def draw(self, seed: int, family: str = families.NATIVE) -> list:
+        """Inputs from a hidden seed, drawn on the device; every dtype stays as the task made it."""
+        inputs = self.draw_native(seed)
+        if family == families.NATIVE:
+            return inputs
+        spec, tensors = tree.flatten(inputs)
+        return tree.unflatten(spec, families.transform(self.kinds, tensors, family), self.device)
+
+    def draw_native(self, seed: int) -> list:
+        modules.seed_everything(seed)
+        with torch.no_grad():
+            try:
+                with torch.device(self.device), self._random(seed):
+                    inputs = list(self.module.get_inputs())
+            except Exception:
+                if self.device == "cpu":
+                    raise
+                modules.seed_everything(seed)
+                inputs = list(self.module.get_inputs())
+        if self.backward:
+            inputs.append(backward.draw_gradients(self.gradients, self.device))
+        return _moved(inputs, self.device)
+
+    def _random(self, seed: int):
+        if self.device == "cpu" or fast_random is None:
+            return contextlib.nullcontext()
+        return fast_random.FastRandom(self.device, seed)
+
+    def plain_draws(self, source: str) -> list[bool] | None:
+        """For each input tensor whether it is normal or uniform, where get_inputs() always returns
+        just what torch.rand and torch.randn give; else None."""
+        if self.device == "cpu" or fast_random is None or OTHER_RANDOM.search(source):
+            return None
+        recipes = []
+        for seed in (3, 4):
+            modules.seed_everything(seed)
+            with torch.no_grad(), torch.device(self.device), self._random(seed) as drawn:
+                try:
+                    spec, tensors = tree.flatten(list(self.module.get_inputs()))
+                except Exception:  # draw() falls back on the CPU
+                    return None
+            recipes.append(drawn.recipe(tensors) if spec == self.input_tree else None)
+        return recipes[0] if recipes[0] == recipes[1] else None
+
+    def run(self, model, inputs: list, torch_seed: int = 0):
+        """The reference's output, device work finished."""
+        with torch.no_grad():
+            modules.seed_everything(torch_seed)
+            output = model(*inputs)
+        self.synchronize()
+        return output
+
+    def expected(self, inputs: list, want_exact: bool, family: str = families.NATIVE) -> tuple[list, list | None]:
+        """(eager outputs, float64 outputs or None) as flat lists; the inputs stay untouched. Where
+        float64 is slow it is computed until eager's error in that family is known."""
+        eager = tree.flatten(self.run(self.model, copied(inputs) if self.private_inputs else inputs))[1]
+        # A random reference draws other numbers in float64: its twin is another function.
+        wanted = want_exact and self.exact and self.floating and not self.stochastic
+        known = family != families.NATIVE and any(error.measured for error in self.eager_errors[family])
+        if not wanted or (self.exact_slow and (known or (family == families.NATIVE and self.exact_runs > 0))):
+            return eager, None
+        try:
+            begin = time.perf_counter()
+            if self.model64 is None:
+                self.model64 = copy.deepcopy(self.model).double()
+            exact = tree.flatten(self.run(self.model64, _doubled(inputs)))[1]
+            if [t.shape for t in exact] != [t.shape for t in eager]:
+                raise RuntimeError("the float64 reference has other shapes")
+            self.exact_slow = time.perf_counter() - begin > EXACT_BUDGET_S
+            self.exact_runs += 1
+            return eager, exact
+        except Exception as error:  # not every reference runs in float64, nor fits
+            self.exact, self.why_not_exact = False, f"{type(error).__name__}: {error}"[:300]
+            self.model64 = None
+            if self.device != "cpu":
+                torch.cuda.empty_cache()
+            return eager, None
+
+    def state(self) -> tuple[list[str], list[torch.Tensor]]:
+        if not isinstance(self.model, torch.nn.Module):
+            return [], []
+        items = [(k, v) for k, v in self.model.state_dict().items() if isinstance(v, torch.Tensor)]
+        return [k for k, _ in items], [v for _, v in items]
+
+    def synchronize(self) -> None:
+        if self.device != "cpu":
+            torch.cuda.synchronize()
+
+
+def _moved(value, device: str):
+    if isinstance(value, torch.Tensor):
+        return value.detach().to(device)
+    if isinstance(value, (list, tuple)):
+        return type(value)(_moved(item, device) for item in value)
+    if isinstance(value, dict):
+        return {key: _moved(item, device) for key, item in value.items()}
+    return value
+
+
+def _doubled(value):
+    """Floating tensors in float64 (always copies), all others as they are."""
+    if isinstance(value, torch.Tensor):
+        if value.is_complex():
+            return value.to(torch.complex128)
+        return value.double() if value.is_floating_point() else value.clone()
+    if isinstance(value, (list, tuple)):
+        return type(value)(_doubled(item) for item in value)
+    if isinstance(value, dict):
+        return {key: _doubled(item) for key, item in value.items()}
+    return value
+
+
+
+
+def same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
+    if a.is_contiguous() and b.is_contiguous() and a.element_size() in BITS:  # one pass instead of five
+        bits = BITS[a.element_size()]
+        return torch.equal(a.reshape(-1).view(bits), b.reshape(-1).view(bits))
+    return bool(((a == b) | ((a != a) & (b != b))).all())
