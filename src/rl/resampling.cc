@@ -70,7 +70,8 @@ Result<Interval> BcaMean(std::span<const double> values, int resamples, uint64_t
   }
   std::ranges::sort(means);
   // Share of resamples below the mean, ties counted half: the bias of the median.
-  const auto [first, last] = std::ranges::equal_range(means, mean);
+  const auto first = std::ranges::lower_bound(means, mean);
+  const auto last = std::ranges::upper_bound(means, mean);
   const double below =
       static_cast<double>(first - means.begin()) + 0.5 * static_cast<double>(last - first);
   const double share = std::clamp(below / resamples, 0.5 / resamples, 1.0 - 0.5 / resamples);
@@ -198,6 +199,7 @@ Result<std::vector<Family>> Families(const std::map<int64_t, Task>& tasks,
     families[of].push_back(task);
   }
   std::vector<Family> result;
+  result.reserve(families.size());
   for (auto& [id, members] : families) result.push_back(std::move(members));
   return result;
 }
