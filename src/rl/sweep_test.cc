@@ -85,7 +85,7 @@ struct Output {
 /// `call` with one thread and with four; returns the figures, which must be the same and finite.
 std::vector<double> SameForAllThreads(const std::function<Output()>& call) {
   SetThreads(1);
-  const std::vector<double> alone = call().figures;
+  std::vector<double> alone = call().figures;
   SetThreads(4);
   const std::vector<double> together = call().figures;
   SetThreads(0);

@@ -67,6 +67,7 @@ void BindReports(nb::module_& m) {
       [](const std::vector<Run>& runs, double suspicious, const std::string& policy, int wanted,
          double spread) {
         std::vector<rl::Measurement> measured;
+        measured.reserve(runs.size());
         for (const auto& [valid, correct, speedup] : runs)
           measured.push_back({valid, correct, speedup});
         const rl::Remeasured joined = Take(rl::JoinMeasurements(
