@@ -187,8 +187,10 @@ Outcome CandidateSession::Round(Stage stage, uint32_t first, uint32_t calls, boo
   };
   const auto await = [&] {
     return process_->AwaitRound(start, freeze, std::min(deadline(), DeadlineIn(kInterruptCheck)),
-                                hold != 0 ? kSpin : Duration(0),
-                                [&] { device_->judge().AskForLook(hold); });
+                                hold != 0 ? kSpin : Duration(0), [&] {
+                                  // Only then: the judge may be busy for another submission.
+                                  if (hold != 0) device_->judge().AskForLook(hold);
+                                });
   };
   Result<double> elapsed = await();
   while (!elapsed.ok() && elapsed.error().code == ErrorCode::kTimeout &&

@@ -203,7 +203,7 @@ Status Judge::Release(uint32_t hold) {
 
 void Judge::AskForLook(uint32_t hold) {
   const std::lock_guard guard(mutex_);
-  if (process_ && hold != 0) process_->AskForLook(hold);
+  if (process_) process_->AskForLook(hold);
 }
 
 Result<Comparison> Judge::Verify(int lane, uint32_t slot, const ResultPlaces& results, bool exact,

@@ -62,11 +62,15 @@ class RuntimeProcess {
   /// called again.
   Result<double> AwaitRound(TimePoint start, bool freeze, TimePoint deadline, Duration spin,
                             const std::function<void()>& done);
-  /// Ends the series; the process goes back to its channel (continue it first).
   /// What the process wrote into ControlPage::places: -1 for kInSlot and what no memory can have.
   [[nodiscard]] int64_t Place(size_t index) const {
     const uint64_t place = control_.page()->places[index].load();
     return place > (uint64_t{1} << 62) ? -1 : static_cast<int64_t>(place);
+  }
+
+  /// ... and into ControlPage::strides.
+  [[nodiscard]] int64_t Stride(size_t index) const {
+    return control_.page()->strides[index].load();
   }
 
   /// The judge's process: ends its hold number `hold`; false when that does not end in time.
@@ -74,11 +78,7 @@ class RuntimeProcess {
   /// The judge's process: the round that began with `hold` is done.
   void AskForLook(uint32_t hold) { control_.page()->look.store(hold); }
 
-  /// ... and into ControlPage::strides.
-  [[nodiscard]] int64_t Stride(size_t index) const {
-    return control_.page()->strides[index].load();
-  }
-
+  /// Ends the series; the process goes back to its channel (continue it first).
   void EndRounds();
   [[nodiscard]] bool RoundFailed() const { return control_.page()->failed.load() != 0; }
   /// Stops it and its children (see StopTree), and lets it run again (children stay stopped).
