@@ -6,6 +6,7 @@
 #include <string>
 
 #include "roofline/target.h"
+#include "timing/timer_report.h"
 #include "worker/background.h"
 #include "worker/device_lock.h"
 #include "worker/empty_rounds.h"
@@ -39,6 +40,9 @@ class Device {
   /// What bounds are computed for, fixed when the device was opened so that rewards stay
   /// comparable; null where nothing is known of it.
   [[nodiscard]] const RooflineTarget* roofline() const { return roofline_ ? &*roofline_ : nullptr; }
+
+  /// What `assay timer-check` found of the instrument here; null where it never ran.
+  [[nodiscard]] const TimerReport* timer() const { return timer_ ? &*timer_ : nullptr; }
 
   /// Memory that submissions judged at once may take together.
   [[nodiscard]] uint64_t memory_bytes() const { return memory_bytes_; }
@@ -84,6 +88,7 @@ class Device {
   Limits limits_;
   json::object environment_;
   std::optional<RooflineTarget> roofline_;
+  std::optional<TimerReport> timer_;
   DeviceLock lock_;
   std::unique_ptr<OutputDrain> drain_;
   std::unique_ptr<Zygote> zygote_;
