@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "gpu/nvml.h"
 #include "roofline/target.h"
 #include "timing/timer_report.h"
 #include "worker/background.h"
@@ -43,6 +44,10 @@ class Device {
 
   /// What `assay timer-check` found of the instrument here; null where it never ran.
   [[nodiscard]] const TimerReport* timer() const { return timer_ ? &*timer_ : nullptr; }
+
+  /// The card's clock; null on a CPU and where the driver does not tell. Only under the exclusive
+  /// lock.
+  [[nodiscard]] const ClockGauge* clock_gauge() const { return clock_gauge_.get(); }
 
   /// Memory that submissions judged at once may take together.
   [[nodiscard]] uint64_t memory_bytes() const { return memory_bytes_; }
@@ -89,6 +94,7 @@ class Device {
   json::object environment_;
   std::optional<RooflineTarget> roofline_;
   std::optional<TimerReport> timer_;
+  std::unique_ptr<ClockGauge> clock_gauge_;
   DeviceLock lock_;
   std::unique_ptr<OutputDrain> drain_;
   std::unique_ptr<Zygote> zygote_;
