@@ -19,6 +19,7 @@ def triton_function(file: str, module: str = "submission_1"):
 @pytest.fixture
 def folders(monkeypatch):
     monkeypatch.setattr(profiling, "library_folders", ["/opt/venv/lib/python3.12/site-packages/"])
+    monkeypatch.setattr(profiling, "own_folder", "/usr/work")
 
 
 @pytest.mark.parametrize(
@@ -26,6 +27,7 @@ def folders(monkeypatch):
     [
         ("/work/submission_0/submission.py", "submission_1", False),
         ("/work/submission_0/submission.py", "torch_like", False),
+        ("/usr/work/submission_0/submission.py", "submission_1", False),
         ("<string>", "submission_1", False),
         ("/opt/venv/lib/python3.12/site-packages/liger_kernel/ops/rms_norm.py", "liger_kernel.ops.rms_norm", True),
         ("/usr/lib/python3/dist-packages/x.py", "x", True),
@@ -87,7 +89,7 @@ from assay.runtime import native, profiling
 native.load({library!r})
 profiling.library_folders = {folders!r}
 try:
-    profiling.attach("/tmp")
+    profiling.attach()
 except native.NativeError as error:
     print("refused:", error)
 else:

@@ -29,6 +29,7 @@ class Candidate:
         self.control = control
         self.device = device
         self.work_dir = work_dir
+        profiling.own_folder = os.path.realpath(work_dir)
         self.next_round = 1
         self.events: list = []
         self.files = 0
@@ -140,7 +141,7 @@ class Candidate:
         """From here on, launches are attributed: of the instance that is built next, and its graphs."""
         self.model = None
         try:
-            profiling.attach(self.work_dir)
+            profiling.attach()
         except native.NativeError as error:
             return {"unavailable": str(error)}
         return {}

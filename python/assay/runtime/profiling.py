@@ -13,21 +13,22 @@ import torch
 
 from . import native
 
-# Folders of installed files, as the zygote found them: nothing in them is the submission's.
+# Folders of installed files, as the zygote found them, and the one that is the submission's own.
 library_folders: list[str] = []
+own_folder = ""
 SYSTEM_FOLDERS = ["/usr", "/lib", "/lib64", "/bin", "/opt"]
 
 WARM_CALLS = 2  # a fresh instance compiles, captures graphs, fills its buffers
 ATTRIBUTED, FREE = 0, 1
 
 
-def attach(own_folder: str) -> None:
+def attach() -> None:
     """From here on launches of this process are attributed. Raises native.NativeError with the reason
     where there can be no profile."""
     native.profile_attach(
         {
             "cupti": _cupti_libraries(),
-            "own": os.path.realpath(own_folder),
+            "own": own_folder,
             "libraries": [*library_folders, *SYSTEM_FOLDERS],
         }
     )
@@ -77,7 +78,13 @@ def of_library(function) -> bool:
         return True
     code = getattr(getattr(function, "fn", None), "__code__", None)
     file = getattr(code, "co_filename", "")
-    return any(file.startswith(folder.rstrip("/") + "/") for folder in [*library_folders, *SYSTEM_FOLDERS])
+    if own_folder and _below(file, own_folder):
+        return False
+    return any(_below(file, folder) for folder in [*library_folders, *SYSTEM_FOLDERS])
+
+
+def _below(file: str, folder: str) -> bool:
+    return file.startswith(folder.rstrip("/") + "/")
 
 
 def _cupti_libraries() -> list[str]:
