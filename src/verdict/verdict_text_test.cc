@@ -41,7 +41,7 @@ TEST(ToText, ProfileGhostAndInstrument) {
   const std::string text = ToText(Decide(records), false);
   EXPECT_THAT(text, HasSubstr("own kernels take 95.2 % of the device's 52.5 us a call"));
   EXPECT_THAT(text, HasSubstr("without its own kernels (2 launches) the output is still right"));
-  EXPECT_THAT(text, HasSubstr("the instrument is off by 0.13 us"));
+  EXPECT_THAT(text, HasSubstr("off by 0.13 us at most"));
   records.profile->profile.reset();
   records.profile->reason = "no libcupti\x1b[2J";
   EXPECT_THAT(ToText(Decide(records), false), HasSubstr("none: no libcupti"));
