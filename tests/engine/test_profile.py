@@ -70,8 +70,10 @@ def test_the_instrument_measures_itself_and_verdicts_say_how_well(assay_bin, tmp
     assert done.returncode in ((0, 1) if DEVICE == "cpu" else (0,)), done.stdout + done.stderr
     report = json.loads(done.stdout)
     assert report["schema"] == "assay.timer/1" and report["within"] == (done.returncode == 0)
-    assert [round(point["known_us"], -1) for point in report["points"][-3:]] == [1000, 10_000, 100_000], report
-    assert len(report["points"]) == 8 and report["floor_us"] > 0
+    lengths = [2, 5, 10, 50, 100, 1000, 10_000, 100_000]
+    for length, point in zip(lengths, report["points"], strict=True):
+        assert length <= point["known_us"] <= 1.5 * length + 1, report
+    assert report["floor_us"] > 0
     [stored] = tmp_path.rglob("*.json")
     assert json.loads(stored.read_text()) == report
     done = run(assay_bin, tmp_path, "eval", "--device", DEVICE, "--json", "--task", HERE / "tasks/relu.py",

@@ -82,6 +82,35 @@ def test_a_ghost_skips_own_functions_only(folders, monkeypatch):
     assert JITFunction("/usr/lib/x.py").run(grid=(1,), warmup=False) == "ran" and ghost.skipped == 1
 
 
+@pytest.fixture
+def recorded(monkeypatch):
+    """What the native side and the module are asked to do, in order."""
+    log = []
+    monkeypatch.setattr(profiling.torch.cuda, "synchronize", lambda: log.append("sync"))
+    monkeypatch.setattr(native, "profile_start", lambda window: log.append(f"start {window}"))
+    monkeypatch.setattr(native, "profile_stop", lambda: log.append("stop"))
+    monkeypatch.setattr(native, "profile_report", lambda own, library, calls: {"calls": calls})
+    return log
+
+
+def test_nothing_but_the_modules_calls_stands_in_a_window(recorded):
+    report = profiling.trace(lambda index: recorded.append(index), 2)
+    assert report == {"calls": 2}
+    window = ["sync", "start {}", 0, 1, "sync", "stop"]
+    attributed, free = ([str(step).format(number) for step in window] for number in (0, 1))
+    assert [str(step) for step in recorded] == ["0"] * profiling.WARM_CALLS + attributed + free
+
+
+def test_a_module_that_fails_ends_its_window(recorded):
+    def call(_index):
+        if recorded and recorded[-1] == "start 0":
+            raise ValueError("in the window")
+
+    with pytest.raises(ValueError):
+        profiling.trace(call, 1)
+    assert recorded == ["sync", "start 0", "stop"]
+
+
 PROGRAM = """
 import os, sys
 sys.path.insert(0, {package!r})

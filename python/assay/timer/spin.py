@@ -111,8 +111,8 @@ def prepare(device):
         span, step = spin.last()
         spans.append(span)
         steps.append(step)
-    spans.sort()
-    print(json.dumps({"known_us": spans[len(spans) // 2] / 1e3, "tick_us": min(steps) / 1e3}), flush=True)
+    # Whatever disturbs a call lengthens it.
+    print(json.dumps({"known_us": min(spans) / 1e3, "tick_us": min(steps) / 1e3}), flush=True)
 
 
 class ModelNew(nn.Module):
