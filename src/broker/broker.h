@@ -59,16 +59,18 @@ struct BrokerOptions {
 
 /// The embedded job service: SQLite for what must survive, memory for what must be fast.
 ///
-/// What a client was told is durable: a job is accepted, delivered and done only after the
-/// transaction that says so. The life of a job in memory, each arrow a transaction:
+/// What a client was told is durable: that a job is accepted, and its verdict, are on the disk
+/// before anybody hears of them. A job may run from when it is committed, a sync of the disk
+/// earlier. The life of a job in memory:
 ///
-///     queued ──Lease──▶ starting ─▶ running ──Complete──▶ ending ─▶ done
-///        │ ▲                           │ Return, lease expired      ▲
-///        │ └──────── returning ◀───────┘    (4th loss: infra_error) │
-///        └──Cancel─▶ ending ────────────────────────────────────────┘
+///     queued ──Lease──▶ running ──Complete──▶ ending ─▶ done
+///        │ ▲               │ Return, lease expired      ▲
+///        │ └─ returning ◀──┘    (4th loss: infra_error) │
+///        └──Cancel─▶ ending ────────────────────────────┘
 ///
-/// In the states between, the transaction is on its way and nobody else may move the job. Opening
-/// a store takes up what it finds: running jobs have lost their worker and are queued again.
+/// In the states between, the transaction is on its way and nobody else may move the job. That it
+/// runs is written behind its delivery, or not at all if its verdict comes first. Opening a store
+/// takes up what it finds: running jobs have lost their worker and are queued again.
 class Broker final : public JobService, public JobLeases {
  public:
   static Result<std::unique_ptr<Broker>> Open(BrokerOptions options);
@@ -95,6 +97,7 @@ class Broker final : public JobService, public JobLeases {
   Status Renew(const Delivery& delivery, Seconds ttl) override;
   Status SetStage(const Delivery& delivery, std::string_view stage) override;
   Status Complete(const Delivery& delivery, json::object verdict) override;
+  Status CompleteBehind(const Delivery& delivery, json::object verdict) override;
   Status Return(const Delivery& delivery, bool lost, std::string_view why) override;
 
   /// From now on nothing is accepted and nothing is delivered; what runs goes on, what is queued
@@ -106,20 +109,22 @@ class Broker final : public JobService, public JobLeases {
   /// Waits until nothing runs; false at the deadline.
   bool WaitIdle(TimePoint deadline);
 
-  /// Ends leases that were not renewed and jobs over their time limit, and has deleted what is kept
-  /// no longer. The broker's own thread calls it ten times a second.
+  /// Ends leases that were not renewed and jobs over their time limit, tries again to store verdicts
+  /// that were not, and has deleted what is kept no longer. The broker's own thread calls it ten
+  /// times a second.
   void Sweep();
 
   DocumentStore* documents() { return documents_.get(); }
 
  private:
-  enum class Phase { kQueued, kStarting, kRunning, kReturning, kEnding };
+  enum class Phase { kQueued, kRunning, kReturning, kEnding };
   struct Watcher {
     std::function<void(const Job&)> call;
     bool only_done = false;
   };
   struct Record {
-    std::shared_ptr<const Job> job;
+    std::shared_ptr<const Job> job;  ///< see Current()
+    std::string stage;               ///< newer than the job's
     Phase phase = Phase::kQueued;
     int losses = 0;
     bool delivered = false;  ///< counted in running_
@@ -137,15 +142,16 @@ class Broker final : public JobService, public JobLeases {
 
   explicit Broker(BrokerOptions options);
   Status Recover();
-  void AddRecord(StoredJob stored);
+  std::shared_ptr<const Job> AddRecord(StoredJob stored);
 
   // broker_submit.cc
   using Admitted = std::function<void(Result<std::shared_ptr<const Job>>)>;
   Status Validate(JobRequest* request) const;
   [[nodiscard]] Status RoomFor(const JobRequest& request) const;
   Status TryInsert(Admission* admission, Store* store);
-  void FinishAdmission(Admission* admission, const Status& status);
-  /// `admitted` is called on the writer's thread (or at once with a refusal).
+  void QueueAdmitted(Admission* admission, const Status& committed);
+  void AnswerAdmission(Admission* admission, const Status& durable);
+  /// `admitted` is called on a thread of the writer (or at once with a refusal).
   void Admit(JobRequest request, Admitted admitted);
 
   // broker_retention.cc
@@ -153,13 +159,22 @@ class Broker final : public JobService, public JobLeases {
   Status DeleteOld(Store* store, double before);
 
   // With mutex_ held.
+  void WakeWorker();
   Record* FindDelivery(const Delivery& delivery);
+  static std::shared_ptr<const Job> Current(Record* record);
   [[nodiscard]] double ExpectedSeconds(const std::string& owner) const;
   [[nodiscard]] double MeanSeconds() const;
   void Notify(Record* record);
   static FairQueue::Entry EntryOf(const Record& record);
 
-  Status Finish(const std::string& id, std::shared_ptr<Job> job);
+  /// The job with its verdict, its record kEnding; null: it was queued again instead.
+  Result<std::shared_ptr<Job>> BeginEnd(const Delivery& delivery, json::object verdict);
+  void FinishBehind(std::shared_ptr<Job> job);
+  /// Stores the job's verdict and ends it. The record is kEnding, so that nobody else moves it.
+  void FinishThen(std::shared_ptr<Job> job, std::function<void(const Status&)> done);
+  Status Finish(std::shared_ptr<Job> job);
+  Status WriteDelivery(const Delivery& delivery, Store* store);
+  void End(std::shared_ptr<const Job> job);
   /// Queued again, or done if it is cancelled or was lost too often. The record is kReturning.
   Status Requeue(const std::string& id, std::string_view why);
   static size_t SourceBytes(const JobRequest& request) {
@@ -174,6 +189,8 @@ class Broker final : public JobService, public JobLeases {
 
   mutable std::mutex mutex_;
   std::condition_variable queue_changed_;
+  size_t idle_workers_ = 0;     ///< that wait for a job
+  bool worker_woken_ = false;   ///< one of them is on its way
   std::condition_variable idle_;
   std::unordered_map<std::string, Record> records_;  ///< all that are not done
   std::map<int64_t, std::string> queued_;            ///< ids by sequence
@@ -182,8 +199,10 @@ class Broker final : public JobService, public JobLeases {
   size_t queued_bytes_ = 0;
   std::map<std::string, size_t> reserved_;  ///< places of jobs that are being stored, by owner
   size_t reserved_total_ = 0;
-  size_t running_ = 0;  ///< starting, running, returning, or ending after a delivery
+  size_t running_ = 0;  ///< running, returning, or ending after a delivery
   size_t workers_ = 0;  ///< most that ran at once: the best known number of workers
+  std::vector<std::shared_ptr<Job>> unstored_;  ///< ended, but the store could not be written
+  TimePoint next_storing_{};
   std::map<std::string, double> seconds_;  ///< by owner, recent mean of a judging
   double mean_s_ = 0;
   bool draining_ = false;

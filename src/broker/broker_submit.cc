@@ -47,7 +47,7 @@ struct Broker::Admission {
   bool existing = false;           ///< it is a job that was there before
   Status refusal;                  ///< why it is neither
   std::string reason;              ///< of the refusal, for the metrics
-  std::shared_ptr<const Job> job;  ///< the existing one, as stored
+  std::shared_ptr<const Job> job;  ///< the accepted one, or the existing one as stored
   Admitted admitted;
 };
 
@@ -143,18 +143,24 @@ Status Broker::TryInsert(Admission* admission, Store* store) {
   return store->Insert(stored);
 }
 
-void Broker::FinishAdmission(Admission* admission, const Status& status) {
+/// From now on the job survives the process: a worker may have it.
+void Broker::QueueAdmitted(Admission* admission, const Status& committed) {
+  if (!admission->reserved) return;
   const JobRequest& request = admission->stored.job.request;
-  if (admission->reserved) {
-    const std::lock_guard guard(mutex_);
-    if (const auto place = reserved_.find(request.owner); --place->second == 0)
-      reserved_.erase(place);
-    --reserved_total_;
-    queued_bytes_ -= SourceBytes(request);
-  }
-  if (!status.ok() || !admission->refusal.ok()) {
-    instruments_->Refused(status.ok() ? admission->reason : "store");
-    admission->admitted(status.ok() ? admission->refusal.error() : status.error());
+  const std::lock_guard guard(mutex_);
+  if (const auto place = reserved_.find(request.owner); --place->second == 0)
+    reserved_.erase(place);
+  --reserved_total_;
+  queued_bytes_ -= SourceBytes(request);
+  if (!committed.ok() || !admission->refusal.ok() || admission->existing) return;
+  admission->job = AddRecord(std::move(admission->stored));
+  WakeWorker();
+}
+
+void Broker::AnswerAdmission(Admission* admission, const Status& durable) {
+  if (!durable.ok() || !admission->refusal.ok()) {
+    instruments_->Refused(durable.ok() ? admission->reason : "store");
+    admission->admitted(durable.ok() ? admission->refusal.error() : durable.error());
     return;
   }
   if (admission->existing) {
@@ -165,15 +171,7 @@ void Broker::FinishAdmission(Admission* admission, const Status& status) {
     return;
   }
   instruments_->accepted.Add();
-  std::shared_ptr<const Job> job;
-  {
-    const std::lock_guard guard(mutex_);
-    const std::string id = request.id;
-    AddRecord(std::move(admission->stored));
-    job = records_[id].job;
-  }
-  queue_changed_.notify_one();
-  admission->admitted(std::move(job));
+  admission->admitted(admission->job);
 }
 
 void Broker::Admit(JobRequest request, Admitted admitted) {
@@ -201,7 +199,8 @@ void Broker::Admit(JobRequest request, Admitted admitted) {
   admission->admitted = std::move(admitted);
   writer_->Post(
       [this, admission](Store* store) { return TryInsert(admission.get(), store); },
-      [this, admission](const Status& status) { FinishAdmission(admission.get(), status); });
+      [this, admission](const Status& status) { AnswerAdmission(admission.get(), status); },
+      [this, admission](const Status& status) { QueueAdmitted(admission.get(), status); });
 }
 
 Result<Job> Broker::Submit(JobRequest request) {

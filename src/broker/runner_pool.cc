@@ -87,16 +87,8 @@ void RunnerPool::Judge(Worker* worker, const Delivery& delivery) {
     static_cast<void>(PauseUnlessStopping(kBackoff));
     return;
   }
-  for (;;) {
-    const Status kept = leases_->Complete(delivery, *verdict);
-    if (kept.ok()) return;
-    if (kept.error().code == ErrorCode::kClosed) {
-      LogWarn("a verdict came too late and is dropped: {}", kept.error().message);
-      return;
-    }
-    LogWarn("{}: the verdict cannot be stored: {}", id, kept.error().message);
-    if (!PauseUnlessStopping(kBackoff)) return;  // judged again after the next start
-  }
+  if (const Status kept = leases_->CompleteBehind(delivery, *std::move(verdict)); !kept.ok())
+    LogWarn("a verdict is dropped: {}", kept.error().message);
 }
 
 std::vector<RunnerPool::WorkerState> RunnerPool::Workers() const {

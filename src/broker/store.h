@@ -40,16 +40,26 @@ class Store {
   };
   /// kInvalid: no store, a damaged one, or a newer one. kUnavailable: another process writes it.
   /// kNotFound: kRead and no file.
+  ///
+  /// A commit survives the process, but not a loss of power; Sync() makes what was committed before
+  /// it survive that too.
   static Result<std::unique_ptr<Store>> Open(const std::string& path, Mode mode);
 
   Database& db() { return *db_; }
 
+  /// False for ":memory:".
+  [[nodiscard]] bool on_disk() const { return wal_.valid(); }
+  /// Waits for the disk. Beside any other call, on any thread.
+  [[nodiscard]] Status Sync() const;
+
   // --- jobs, writing; inside a transaction of the caller -----------------------------------------
   Status Insert(const StoredJob& job);
+  // Jobs are found by their sequence. What is done changes no more.
+
   /// running, one delivery more; job.deliveries is the new count.
   Status SetRunning(const Job& job);
   /// queued again after delivery `job.deliveries` was lost (or was given back: same losses).
-  Status SetQueued(const std::string& id, int losses);
+  Status SetQueued(const Job& job, int losses);
   Status SetCancelRequested(const std::string& id);
   /// A verdict as it is stored. Made before the transaction, which others wait for.
   struct VerdictText {
@@ -58,7 +68,7 @@ class Store {
     std::string raw;  ///< what is large and rarely wanted; empty: nothing
   };
   static VerdictText Prepare(const json::object& verdict);
-  /// done with a verdict, if it is not done and `delivery` is still the last one; else kClosed.
+  /// done with a verdict, if it is not done and there is no delivery after `delivery`; else kClosed.
   Status SetDone(const Job& job, int delivery, const VerdictText& verdict);
   Status SetDone(const Job& job, int delivery) {
     return SetDone(job, delivery, Prepare(job.verdict));
@@ -91,12 +101,14 @@ class Store {
 
  private:
   Store(std::unique_ptr<Database> db, UniqueFd lock) : db_(std::move(db)), lock_(std::move(lock)) {}
+  Status OpenForWriting();
   Status CheckVersion(bool may_write);
   Status Migrate(int64_t version);
   Status PutSource(const std::string& text, const std::string& sha256);
 
   std::unique_ptr<Database> db_;
   UniqueFd lock_;
+  UniqueFd wal_;  ///< the log of what was committed; kWrite on a disk only
 };
 
 }  // namespace assay

@@ -77,10 +77,16 @@ TEST(Store, HasOneWriter) {
   OpenStore(path);
 }
 
-TEST(Store, CommitsAreOnTheDisk) {
+TEST(Store, SyncIsOfTheLogThatHoldsTheCommits) {
+  EXPECT_FALSE(OpenStore(":memory:")->on_disk());
+  EXPECT_TRUE(OpenStore(":memory:")->Sync().ok());
   const test::TempFolder folder;
   std::unique_ptr<Store> store = OpenStore(folder.File("s.db"));
-  EXPECT_EQ(Number(store.get(), "PRAGMA synchronous"), 2);  // FULL
+  EXPECT_TRUE(store->on_disk());
+  ASSERT_TRUE(store->Insert(Stored(1)).ok());
+  EXPECT_GT(std::filesystem::file_size(folder.File("s.db-wal")), 0U);
+  EXPECT_TRUE(store->Sync().ok());
+  EXPECT_EQ(Number(store.get(), "PRAGMA synchronous"), 1);  // NORMAL: a commit does not wait
   Query mode(&store->db(), "PRAGMA journal_mode");
   ASSERT_TRUE(mode.Step());
   EXPECT_EQ(mode.Text(0), "wal");
@@ -156,7 +162,7 @@ TEST(Store, OnlyTheLastDeliveryEndsAJobAndOnlyOnce) {
   ASSERT_TRUE(store->SetDone(job, 2).ok());
   job.verdict = {{"status", "incorrect"}};
   EXPECT_FALSE(store->SetDone(job, 2).ok());
-  ASSERT_TRUE(store->SetQueued("job-1", 1).ok());  // changes nothing
+  ASSERT_TRUE(store->SetQueued(job, 1).ok());  // changes nothing
   const Job kept = (*store->Find("job-1"))->job;
   EXPECT_EQ(kept.state, JobState::kDone);
   EXPECT_EQ(test::StatusOf(kept), "correct");
