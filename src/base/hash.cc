@@ -7,6 +7,15 @@
 #include "base/result.h"
 
 namespace assay {
+namespace {
+
+void AppendHex(uint8_t byte, std::string* text) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  *text += kDigits[byte >> 4];
+  *text += kDigits[byte & 0xF];
+}
+
+}  // namespace
 
 Digest Sha256(std::string_view data) {
   Digest digest{};
@@ -26,7 +35,8 @@ Digest HmacSha256(std::string_view key, std::string_view data) {
 
 std::string Hex(const Digest& digest) {
   std::string text;
-  for (const uint8_t byte : digest) text += fmt::format("{:02x}", byte);
+  text.reserve(2 * digest.size());
+  for (const uint8_t byte : digest) AppendHex(byte, &text);
   return text;
 }
 
@@ -45,7 +55,7 @@ std::string RandomBytes(size_t size) {
 
 std::string NewId(std::string_view prefix) {
   std::string id(prefix);
-  for (const char byte : RandomBytes(10)) id += fmt::format("{:02x}", static_cast<uint8_t>(byte));
+  for (const char byte : RandomBytes(10)) AppendHex(static_cast<uint8_t>(byte), &id);
   return id;
 }
 

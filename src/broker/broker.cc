@@ -114,7 +114,7 @@ Result<std::unique_ptr<Broker>> Broker::Open(BrokerOptions options) {
   broker->sweeper_ = std::thread([broker = broker.get()] {
     std::unique_lock guard(broker->mutex_);
     while (!broker->stopping_) {
-      broker->idle_.wait_for(guard, kSweepPeriod, [&] { return broker->stopping_; });
+      broker->stop_.wait_for(guard, kSweepPeriod, [&] { return broker->stopping_; });
       guard.unlock();
       broker->Sweep();
       guard.lock();
@@ -130,7 +130,7 @@ Broker::~Broker() {
     stopping_ = true;
   }
   queue_changed_.notify_all();
-  idle_.notify_all();
+  stop_.notify_all();
   if (sweeper_.joinable()) sweeper_.join();
 }
 

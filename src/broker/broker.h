@@ -109,9 +109,9 @@ class Broker final : public JobService, public JobLeases {
   /// Waits until nothing runs; false at the deadline.
   bool WaitIdle(TimePoint deadline);
 
-  /// Ends leases that were not renewed and jobs over their time limit, tries again to store verdicts
-  /// that were not, and has deleted what is kept no longer. The broker's own thread calls it ten
-  /// times a second.
+  /// Ends leases that were not renewed and jobs over their time limit, tries again to store
+  /// verdicts that were not, and has deleted what is kept no longer. The broker's own thread calls
+  /// it ten times a second.
   void Sweep();
 
   DocumentStore* documents() { return documents_.get(); }
@@ -189,9 +189,10 @@ class Broker final : public JobService, public JobLeases {
 
   mutable std::mutex mutex_;
   std::condition_variable queue_changed_;
-  size_t idle_workers_ = 0;     ///< that wait for a job
-  bool worker_woken_ = false;   ///< one of them is on its way
-  std::condition_variable idle_;
+  size_t idle_workers_ = 0;       ///< that wait for a job
+  bool worker_woken_ = false;     ///< one of them is on its way
+  std::condition_variable idle_;  ///< nothing runs any more
+  std::condition_variable stop_;
   std::unordered_map<std::string, Record> records_;  ///< all that are not done
   std::map<int64_t, std::string> queued_;            ///< ids by sequence
   FairQueue queue_;

@@ -48,8 +48,8 @@ json::object UnjudgedVerdict(const JobRequest& request, bool cancelled, std::str
   return ToJson(Decide(std::move(records)), /*full=*/false);
 }
 
-/// One at a time is woken, and wakes the next if there is more to do: of many short jobs the workers
-/// that are awake do most, instead of all taking turns.
+/// One at a time is woken, and wakes the next if there is more to do: of many short jobs the
+/// workers that are awake do most, instead of all taking turns.
 void Broker::WakeWorker() {
   if (worker_woken_ || idle_workers_ == 0 || queue_.size() == 0 || draining_) return;
   worker_woken_ = true;
@@ -201,14 +201,12 @@ void Broker::FinishThen(std::shared_ptr<Job> job, std::function<void(const Statu
   job->state = JobState::kDone;
   job->stage.clear();
   job->finished_at = std::max({options_.unix_now(), job->started_at, job->submitted_at});
-  writer_->Post(
-      [job, verdict = Store::Prepare(job->verdict)](Store* store) {
-        return store->SetDone(*job, job->deliveries, verdict);
-      },
-      [this, job, done = std::move(done)](const Status& stored) {
-        if (stored.ok()) End(job);
-        done(stored);
-      });
+  writer_->Post([job, verdict = Store::Prepare(job->verdict)](
+                    Store* store) { return store->SetDone(*job, job->deliveries, verdict); },
+                [this, job, done = std::move(done)](const Status& stored) {
+                  if (stored.ok()) End(job);
+                  done(stored);
+                });
 }
 
 Status Broker::Finish(std::shared_ptr<Job> job) {
@@ -239,8 +237,8 @@ void Broker::End(std::shared_ptr<const Job> job) {
     Notify(&record);
     records_.erase(found);
     done_.Put(std::move(job));
+    if (running_ == 0) idle_.notify_all();
   }
-  idle_.notify_all();
 }
 
 Status Broker::Return(const Delivery& delivery, bool lost, std::string_view why) {
@@ -305,8 +303,8 @@ Status Broker::Requeue(const std::string& id, std::string_view why) {
     queued_.emplace(job->sequence, id);
     Notify(&record);
     WakeWorker();
+    if (running_ == 0) idle_.notify_all();
   }
-  idle_.notify_all();
   return stored;
 }
 

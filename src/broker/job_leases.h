@@ -40,8 +40,8 @@ class JobLeases {
   virtual Status SetStage(const Delivery& delivery, std::string_view stage) = 0;
   /// Durable when it returns. Errors other than kClosed: not stored; call again.
   virtual Status Complete(const Delivery& delivery, json::object verdict) = 0;
-  /// As Complete, for workers that have more to do: takes the verdict over and stores it behind this
-  /// call, trying again for as long as the store cannot be written. Only then anybody sees it.
+  /// As Complete, for workers that have more to do: takes the verdict over and stores it behind
+  /// this call, trying again for as long as the store cannot be written. Only then anybody sees it.
   virtual Status CompleteBehind(const Delivery& delivery, json::object verdict) = 0;
   /// The worker cannot do it; `lost` counts against the job (the worker broke on it).
   virtual Status Return(const Delivery& delivery, bool lost, std::string_view why) = 0;

@@ -39,7 +39,8 @@ void RunnerPool::Stop() {
 
 bool RunnerPool::PauseUnlessStopping(Seconds pause) {
   std::unique_lock guard(mutex_);
-  return !stop_.wait_for(guard, pause, [&] { return stopping_; });
+  if (pause.count() > 0) stop_.wait_for(guard, pause, [&] { return stopping_; });
+  return !stopping_;
 }
 
 void RunnerPool::Work(Worker* worker) {

@@ -68,7 +68,8 @@ class Store {
     std::string raw;  ///< what is large and rarely wanted; empty: nothing
   };
   static VerdictText Prepare(const json::object& verdict);
-  /// done with a verdict, if it is not done and there is no delivery after `delivery`; else kClosed.
+  /// done with a verdict, if it is not done and there is no delivery after `delivery`; else
+  /// kClosed.
   Status SetDone(const Job& job, int delivery, const VerdictText& verdict);
   Status SetDone(const Job& job, int delivery) {
     return SetDone(job, delivery, Prepare(job.verdict));

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <future>
 
-
 namespace assay {
 namespace {
 
