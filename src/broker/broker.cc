@@ -175,7 +175,7 @@ Status Broker::Recover() {
       job.state = JobState::kQueued;
       ++again;
     }
-    AddRecord(std::move(stored));
+    static_cast<void>(AddRecord(std::move(stored)));
   }
   ASSAY_RETURN_IF_ERROR(store_->db().Execute("COMMIT"));
   instruments_->losses.Add(static_cast<double>(again));
@@ -192,7 +192,7 @@ FairQueue::Entry Broker::EntryOf(const Record& record) {
 Result<std::shared_ptr<const Job>> Broker::Peek(const std::string& id) {
   {
     const std::lock_guard guard(mutex_);
-    if (const auto found = records_.find(id); found != records_.end())
+    if (const auto found = records_.find(id); found != records_.end() && found->second.accepted)
       return Current(&found->second);
     if (std::shared_ptr<const Job> job = done_.Find(id)) return job;
   }

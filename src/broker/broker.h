@@ -60,8 +60,8 @@ struct BrokerOptions {
 /// The embedded job service: SQLite for what must survive, memory for what must be fast.
 ///
 /// What a client was told is durable: that a job is accepted, and its verdict, are on the disk
-/// before anybody hears of them. A job may run from when it is committed, a sync of the disk
-/// earlier. The life of a job in memory:
+/// before anybody hears of them. Workers do not wait for the disk: a job runs while it is being
+/// written, and one that ends first is written once, with its verdict. The life of a job in memory:
 ///
 ///     queued ──Lease──▶ running ──Complete──▶ ending ─▶ done
 ///        │ ▲               │ Return, lease expired      ▲
@@ -69,8 +69,10 @@ struct BrokerOptions {
 ///        └──Cancel─▶ ending ────────────────────────────┘
 ///
 /// In the states between, the transaction is on its way and nobody else may move the job. That it
-/// runs is written behind its delivery, or not at all if its verdict comes first. Opening a store
-/// takes up what it finds: running jobs have lost their worker and are queued again.
+/// runs is written behind its delivery, or not at all if its verdict comes first. A job that cannot
+/// be accepted after all (the store cannot be written, its id was used long ago) is withdrawn: its
+/// worker's result is late. Opening a store takes up what it finds: running jobs have lost their
+/// worker and are queued again.
 class Broker final : public JobService, public JobLeases {
  public:
   static Result<std::unique_ptr<Broker>> Open(BrokerOptions options);
@@ -122,11 +124,19 @@ class Broker final : public JobService, public JobLeases {
     std::function<void(const Job&)> call;
     bool only_done = false;
   };
+  /// A verdict on its way into the store.
+  struct Ending {
+    std::shared_ptr<const Job> job;
+    Store::VerdictText verdict;
+    bool written = false;  ///< together with the job; the writer's thread only
+  };
   struct Record {
     std::shared_ptr<const Job> job;  ///< see Current()
-    std::string stage;               ///< newer than the job's
+    std::shared_ptr<Ending> ending;
+    std::string stage;  ///< newer than the job's
     Phase phase = Phase::kQueued;
     int losses = 0;
+    bool accepted = true;    ///< somebody may have been told
     bool delivered = false;  ///< counted in running_
     bool cancel_requested = false;
     bool timed_out = false;
@@ -148,8 +158,10 @@ class Broker final : public JobService, public JobLeases {
   using Admitted = std::function<void(Result<std::shared_ptr<const Job>>)>;
   Status Validate(JobRequest* request) const;
   [[nodiscard]] Status RoomFor(const JobRequest& request) const;
-  Status TryInsert(Admission* admission, Store* store);
-  void QueueAdmitted(Admission* admission, const Status& committed);
+  void Enqueue(Admission* admission);
+  void Withdraw(Admission* admission);
+  static void TakeExisting(Admission* admission, StoredJob found, std::string_view what);
+  Status WriteAdmission(Admission* admission, Store* store);
   void AnswerAdmission(Admission* admission, const Status& durable);
   /// `admitted` is called on a thread of the writer (or at once with a refusal).
   void Admit(JobRequest request, Admitted admitted);
@@ -198,8 +210,6 @@ class Broker final : public JobService, public JobLeases {
   FairQueue queue_;
   DoneCache done_;
   size_t queued_bytes_ = 0;
-  std::map<std::string, size_t> reserved_;  ///< places of jobs that are being stored, by owner
-  size_t reserved_total_ = 0;
   size_t running_ = 0;  ///< running, returning, or ending after a delivery
   size_t workers_ = 0;  ///< most that ran at once: the best known number of workers
   std::vector<std::shared_ptr<Job>> unstored_;  ///< ended, but the store could not be written
@@ -209,7 +219,7 @@ class Broker final : public JobService, public JobLeases {
   bool draining_ = false;
   bool interrupted_ = false;
   bool stopping_ = false;
-  int64_t next_sequence_ = 1;  ///< the writer's thread only
+  int64_t next_sequence_ = 1;
   TimePoint next_deletion_{};
   bool deleting_ = false;
   double clock_offset_ = 0;  ///< wall clock minus steady clock at the start, seconds

@@ -176,7 +176,8 @@ Status Broker::Complete(const Delivery& delivery, json::object verdict) {
   Status stored = Finish(job);
   if (!stored.ok()) {
     const std::lock_guard guard(mutex_);
-    records_.at(job->request.id).phase = Phase::kRunning;
+    if (const auto found = records_.find(job->request.id); found != records_.end())
+      found->second.phase = Phase::kRunning;
   }
   return stored;
 }
@@ -201,12 +202,23 @@ void Broker::FinishThen(std::shared_ptr<Job> job, std::function<void(const Statu
   job->state = JobState::kDone;
   job->stage.clear();
   job->finished_at = std::max({options_.unix_now(), job->started_at, job->submitted_at});
-  writer_->Post([job, verdict = Store::Prepare(job->verdict)](
-                    Store* store) { return store->SetDone(*job, job->deliveries, verdict); },
-                [this, job, done = std::move(done)](const Status& stored) {
-                  if (stored.ok()) End(job);
-                  done(stored);
-                });
+  auto ending = std::make_shared<Ending>();
+  ending->job = job;
+  ending->verdict = Store::Prepare(job->verdict);
+  {
+    const std::lock_guard guard(mutex_);
+    if (const auto found = records_.find(job->request.id); found != records_.end())
+      found->second.ending = ending;
+  }
+  writer_->Post(
+      [ending](Store* store) {
+        if (ending->written) return Status();
+        return store->SetDone(*ending->job, ending->job->deliveries, ending->verdict);
+      },
+      [this, job, done = std::move(done)](const Status& stored) {
+        if (stored.ok()) End(job);
+        done(stored);
+      });
 }
 
 Status Broker::Finish(std::shared_ptr<Job> job) {
@@ -222,6 +234,7 @@ void Broker::End(std::shared_ptr<const Job> job) {
   {
     const std::lock_guard guard(mutex_);
     const auto found = records_.find(job->request.id);
+    if (found == records_.end()) return;
     Record& record = found->second;
     record.stage.clear();
     record.job = job;
@@ -260,7 +273,9 @@ Status Broker::Requeue(const std::string& id, std::string_view why) {
   bool cancelled = false;
   {
     const std::lock_guard guard(mutex_);
-    Record& record = records_[id];
+    const auto found = records_.find(id);
+    if (found == records_.end()) return Err(ErrorCode::kClosed, "{} was withdrawn", id);
+    Record& record = found->second;
     job = std::make_shared<Job>(*record.job);
     record.stage.clear();
     losses = record.losses;
@@ -283,7 +298,9 @@ Status Broker::Requeue(const std::string& id, std::string_view why) {
   {
     // What cannot be written is queued in memory all the same: the next delivery is written again.
     const std::lock_guard guard(mutex_);
-    Record& record = records_[id];
+    const auto found = records_.find(id);
+    if (found == records_.end()) return stored;
+    Record& record = found->second;
     job->state = JobState::kQueued;
     job->stage.clear();
     job->verdict.clear();
@@ -332,7 +349,9 @@ Status Broker::Cancel(const std::string& id) {
     Status stored = Finish(job);
     if (stored.ok()) return stored;
     const std::lock_guard guard(mutex_);
-    Record& record = records_[id];
+    const auto found = records_.find(id);
+    if (found == records_.end()) return stored;
+    Record& record = found->second;
     record.phase = Phase::kQueued;
     queued_bytes_ += SourceBytes(job->request);
     queue_.Push(EntryOf(record));

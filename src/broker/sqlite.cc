@@ -106,6 +106,7 @@ Status Database::Execute(const char* sql) {
 }
 
 int64_t Database::Changes() const { return sqlite3_changes64(handle_); }
+int64_t Database::LastRow() const { return sqlite3_last_insert_rowid(handle_); }
 
 Error Database::LastError() const {
   const int code = sqlite3_errcode(handle_) & 0xff;

@@ -15,24 +15,23 @@ namespace assay {
 /// A job as it is stored: what clients see, and what the broker needs to go on with it.
 struct StoredJob {
   Job job;
-  std::string fingerprint;        ///< of everything that decides the verdict, see Fingerprint()
   bool cancel_requested = false;  ///< while it ran; it must not run again
   int losses = 0;                 ///< deliveries that ended without a result
 };
 
-/// Hash of a request's content without its id, owner and idempotency key: two requests that are the
-/// same question.
-std::string Fingerprint(const JobRequest& request);
+/// Whether two requests are the same question: everything that decides the verdict is equal. Their
+/// ids, owners, idempotency keys and priorities may differ.
+bool SameQuestion(const JobRequest& one, const JobRequest& other);
 
 /// The tables: jobs, sources (content-addressed, each text once), documents. The statements only;
 /// threads, transactions and states are the broker's. Used by one thread at a time (see
 /// Database::mutex).
 ///
 /// Version of the tables: PRAGMA user_version. A newer file is refused; older ones are migrated
-/// when they are opened for writing.
+/// when they are opened for writing, and not read before.
 class Store {
  public:
-  static constexpr int kVersion = 2;
+  static constexpr int kVersion = 3;
 
   enum class Mode {
     kWrite,  ///< the only writer (an advisory lock beside the file says so); makes the file
@@ -53,14 +52,7 @@ class Store {
   [[nodiscard]] Status Sync() const;
 
   // --- jobs, writing; inside a transaction of the caller -----------------------------------------
-  Status Insert(const StoredJob& job);
-  // Jobs are found by their sequence. What is done changes no more.
 
-  /// running, one delivery more; job.deliveries is the new count.
-  Status SetRunning(const Job& job);
-  /// queued again after delivery `job.deliveries` was lost (or was given back: same losses).
-  Status SetQueued(const Job& job, int losses);
-  Status SetCancelRequested(const std::string& id);
   /// A verdict as it is stored. Made before the transaction, which others wait for.
   struct VerdictText {
     std::string status;
@@ -68,6 +60,17 @@ class Store {
     std::string raw;  ///< what is large and rarely wanted; empty: nothing
   };
   static VerdictText Prepare(const json::object& verdict);
+  /// A new job: queued, or done with `verdict`. False, and nothing changed, when its id or its
+  /// owner's idempotency key is used.
+  Result<bool> Insert(const Job& job, const VerdictText* verdict = nullptr);
+
+  // Jobs are found by their sequence. What is done changes no more.
+
+  /// running, one delivery more; job.deliveries is the new count.
+  Status SetRunning(const Job& job);
+  /// queued again after delivery `job.deliveries` was lost (or was given back: same losses).
+  Status SetQueued(const Job& job, int losses);
+  Status SetCancelRequested(const std::string& id);
   /// done with a verdict, if it is not done and there is no delivery after `delivery`; else
   /// kClosed.
   Status SetDone(const Job& job, int delivery, const VerdictText& verdict);
@@ -105,7 +108,11 @@ class Store {
   Status OpenForWriting();
   Status CheckVersion(bool may_write);
   Status Migrate(int64_t version);
-  Status PutSource(const std::string& text, const std::string& sha256);
+  struct Source {
+    int64_t id = 0;
+    bool fresh = false;
+  };
+  Result<Source> PutSource(const std::string& text);
 
   std::unique_ptr<Database> db_;
   UniqueFd lock_;
