@@ -18,8 +18,12 @@ void AppendHex(uint8_t byte, std::string* text) {
 }  // namespace
 
 Digest Sha256(std::string_view data) {
+  // EVP_sha256() would look the implementation up in every call, which takes longer than a short
+  // text.
+  static EVP_MD* const kAlgorithm = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  ASSAY_CHECK(kAlgorithm != nullptr);
   Digest digest{};
-  ASSAY_CHECK(EVP_Digest(data.data(), data.size(), digest.data(), nullptr, EVP_sha256(), nullptr) ==
+  ASSAY_CHECK(EVP_Digest(data.data(), data.size(), digest.data(), nullptr, kAlgorithm, nullptr) ==
               1);
   return digest;
 }

@@ -37,7 +37,6 @@ constexpr const char* kToFirstVersion = R"(
   CREATE INDEX jobs_unfinished ON jobs(sequence) WHERE state < 2;
   CREATE INDEX jobs_owner ON jobs(owner, sequence);
   CREATE INDEX jobs_task ON jobs(task_id, sequence);
-  DROP INDEX documents_age;
   ALTER TABLE documents DROP COLUMN changed_at;
   PRAGMA user_version = 1;
 )";

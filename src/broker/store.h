@@ -78,8 +78,8 @@ class Store {
     return SetDone(job, delivery, Prepare(job.verdict));
   }
 
-  /// Deletes at most `limit` jobs that ended before `before` (Unix time), oldest first, with the
-  /// sources that nobody else has. Gives their ids.
+  /// Deletes those of the `limit` oldest finished jobs that ended before `before` (Unix time), with
+  /// the sources that nobody else has. Gives their ids.
   Result<std::vector<std::string>> DeleteFinished(double before, size_t limit);
 
   // --- jobs, reading -----------------------------------------------------------------------------
@@ -100,7 +100,8 @@ class Store {
   Result<json::object> GetDocument(const std::string& kind, const std::string& id);
   Status DeleteDocument(const std::string& kind, const std::string& id);
   Result<std::vector<std::string>> ListDocuments(const std::string& kind, size_t limit);
-  /// Deletes at most `limit` documents of a kind that were not changed since `before`; how many.
+  /// Deletes those of the `limit` documents of a kind that have not changed for longest that were
+  /// not changed since `before`; how many.
   Result<size_t> DeleteOldDocuments(const std::string& kind, double before, size_t limit);
 
  private:

@@ -1,5 +1,6 @@
 #include "openenv/episode_writer.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/log.h"
@@ -20,7 +21,7 @@ void EpisodeWriter::Stop() {
   thread_.join();
 }
 
-void EpisodeWriter::Put(const std::string& token, Source source, TimePoint due) {
+void EpisodeWriter::Put(const std::string& token, Source source, Seconds delay, Queue* queue) {
   bool wake = false;
   {
     const std::lock_guard lock(mutex_);
@@ -28,15 +29,16 @@ void EpisodeWriter::Put(const std::string& token, Source source, TimePoint due) 
     const auto [entry, added] = waiting_.try_emplace(token);
     std::swap(entry->second, source);  // the older one goes after the lock
     if (!added) return;
-    if (due == TimePoint()) {
-      wake = fresh_.empty();
-      fresh_.push_back(token);
-    } else {
-      wake = changed_later_.empty();
-      changed_later_.push_back({token, due});
-    }
+    wake = queue->empty();
+    queue->push_back({token, DeadlineIn(delay)});
   }
   if (wake) changed_.notify_all();
+}
+
+void EpisodeWriter::Drop(const std::string& token) {
+  decltype(waiting_)::node_type dropped;  // goes after the lock
+  const std::lock_guard lock(mutex_);
+  dropped = waiting_.extract(token);
 }
 
 void EpisodeWriter::Flush() {
@@ -48,38 +50,48 @@ void EpisodeWriter::Flush() {
 }
 
 /// The lock is held.
-std::vector<std::string> EpisodeWriter::TakeDue() {
-  std::vector<std::string> due = std::exchange(fresh_, {});
+std::vector<std::pair<std::string, EpisodeWriter::Source>> EpisodeWriter::TakeDue() {
+  std::vector<std::pair<std::string, Source>> due;
   const TimePoint now = stopping_ || flushing_ > 0 ? TimePoint::max() : Clock::now();
-  while (!changed_later_.empty() && changed_later_.front().at <= now) {
-    due.push_back(std::move(changed_later_.front().token));
-    changed_later_.pop_front();
+  for (Queue* queue : {&new_, &changed_later_}) {
+    for (; !queue->empty() && queue->front().at <= now; queue->pop_front())
+      if (auto entry = waiting_.extract(queue->front().token))  // else it was dropped
+        due.emplace_back(std::move(entry.key()), std::move(entry.mapped()));
   }
   return due;
+}
+
+/// The lock is held.
+TimePoint EpisodeWriter::NextDue() const {
+  TimePoint next = TimePoint::max();
+  for (const Queue* queue : {&new_, &changed_later_})
+    if (!queue->empty()) next = std::min(next, queue->front().at);
+  return next;
 }
 
 void EpisodeWriter::Work() {
   std::unique_lock lock(mutex_);
   for (;;) {
     // One batch at a time, so that two versions of a document keep their order.
-    const std::vector<std::string> due = writing_ == 0 ? TakeDue() : std::vector<std::string>();
+    std::vector<std::pair<std::string, Source>> due;
+    if (writing_ == 0) due = TakeDue();
     if (due.empty()) {
       if (stopping_ && writing_ == 0) return;
-      if (writing_ > 0 || changed_later_.empty())
+      if (flushing_ > 0 && writing_ == 0) changed_.notify_all();
+      const TimePoint next = writing_ > 0 ? TimePoint::max() : NextDue();
+      if (next == TimePoint::max())
         changed_.wait(lock);
       else
-        changed_.wait_until(lock, changed_later_.front().at);
+        changed_.wait_until(lock, next);
       continue;
     }
-    std::vector<Source> sources;
-    for (const std::string& token : due) sources.push_back(waiting_.extract(token).mapped());
     writing_ = due.size();
     lock.unlock();
-    for (size_t i = 0; i < due.size(); ++i) {
-      json::object document = sources[i]();
+    for (auto& [token, source] : due) {
+      json::object document = source();
       documents_->PutThen(
-          kEpisodeDocuments, due[i], std::move(document),
-          [this, source = std::move(sources[i])](const Status& status) { Written(status); });
+          kEpisodeDocuments, token, std::move(document),
+          [this, source = std::move(source)](const Status& status) { Written(status); });
     }
     lock.lock();
   }

@@ -16,14 +16,16 @@
 
 namespace assay::openenv {
 
-/// Writes episodes' documents behind the replies, since a write waits for the disk. A new episode
-/// is written at once; what changes in it is written together after a while, as it is then;
-/// different ones share a commit. What a crash takes with it is found again by the jobs: see
-/// EpisodeRun::Load. Thread-safe.
+/// Writes episodes' documents behind the replies, since a write waits for the disk. A document is
+/// made when it is written, a while after its first change: however often it changed until then, it
+/// is made and written once; different ones share a commit. What a crash takes with it is found
+/// again by the jobs: see EpisodeRun::Load. Thread-safe.
 class EpisodeWriter {
  public:
-  /// A change waits this long for the next one: a turn that takes less is not worth a write.
-  static constexpr Seconds kDelay{0.25};
+  /// A new episode's document waits so long: one that ends sooner is written once.
+  static constexpr Seconds kNewDelay{0.05};
+  /// And a change, for the next one: a turn that takes less is not worth a write.
+  static constexpr Seconds kChangeDelay{0.25};
 
   /// Makes the document as it is now. Called on the writer's thread, under no lock; what it holds
   /// stays alive until the document is written.
@@ -36,30 +38,37 @@ class EpisodeWriter {
 
   /// There is a new document, or one changed. Quick; may be called under the lock that `source`
   /// takes.
-  void PutNew(const std::string& token, Source source) { Put(token, std::move(source), {}); }
-  void PutChanged(const std::string& token, Source source) {
-    Put(token, std::move(source), DeadlineIn(kDelay));
+  void PutNew(const std::string& token, Source source) {
+    Put(token, std::move(source), kNewDelay, &new_);
   }
+  void PutChanged(const std::string& token, Source source) {
+    Put(token, std::move(source), kChangeDelay, &changed_later_);
+  }
+  /// The document is wanted no more, if it is not on its way already.
+  void Drop(const std::string& token);
   /// Returns when everything that was put before is written.
   void Flush();
   /// Writes what is left; what is put later is dropped. The store may go after this.
   void Stop();
 
  private:
-  void Put(const std::string& token, Source source, TimePoint due);
-  [[nodiscard]] std::vector<std::string> TakeDue();
+  struct Due {
+    std::string token;
+    TimePoint at;
+  };
+  using Queue = std::deque<Due>;  ///< in the order of their times
+
+  void Put(const std::string& token, Source source, Seconds delay, Queue* queue);
+  [[nodiscard]] std::vector<std::pair<std::string, Source>> TakeDue();
+  [[nodiscard]] TimePoint NextDue() const;
   void Work();
   void Written(const Status& status);
 
   DocumentStore* const documents_;
   std::mutex mutex_;  ///< guards what follows
   std::condition_variable changed_;
-  struct Due {
-    std::string token;
-    TimePoint at;
-  };
-  std::vector<std::string> fresh_;  ///< due now
-  std::deque<Due> changed_later_;   ///< in the order of their times
+  Queue new_;
+  Queue changed_later_;
   std::unordered_map<std::string, Source> waiting_;
   size_t writing_ = 0;   ///< given to the store, not done
   size_t flushing_ = 0;  ///< somebody waits: everything is due

@@ -398,6 +398,8 @@ void EpisodeRun::Abandon() {
     const std::lock_guard lock(mutex_);
     abandoned_ = true;
     waits.swap(waits_);
+    // Nothing was submitted to it: there is nothing to keep.
+    if (episode_.tickets().empty()) host_->writer->Drop(token_);
   }
   CancelOpen();
 }
