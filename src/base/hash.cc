@@ -7,10 +7,23 @@
 #include "base/result.h"
 
 namespace assay {
+namespace {
+
+void AppendHex(uint8_t byte, std::string* text) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  *text += kDigits[byte >> 4];
+  *text += kDigits[byte & 0xF];
+}
+
+}  // namespace
 
 Digest Sha256(std::string_view data) {
+  // EVP_sha256() would look the implementation up in every call, which takes longer than a short
+  // text.
+  static EVP_MD* const kAlgorithm = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  ASSAY_CHECK(kAlgorithm != nullptr);
   Digest digest{};
-  ASSAY_CHECK(EVP_Digest(data.data(), data.size(), digest.data(), nullptr, EVP_sha256(), nullptr) ==
+  ASSAY_CHECK(EVP_Digest(data.data(), data.size(), digest.data(), nullptr, kAlgorithm, nullptr) ==
               1);
   return digest;
 }
@@ -26,7 +39,8 @@ Digest HmacSha256(std::string_view key, std::string_view data) {
 
 std::string Hex(const Digest& digest) {
   std::string text;
-  for (const uint8_t byte : digest) text += fmt::format("{:02x}", byte);
+  text.reserve(2 * digest.size());
+  for (const uint8_t byte : digest) AppendHex(byte, &text);
   return text;
 }
 
@@ -45,7 +59,7 @@ std::string RandomBytes(size_t size) {
 
 std::string NewId(std::string_view prefix) {
   std::string id(prefix);
-  for (const char byte : RandomBytes(10)) id += fmt::format("{:02x}", static_cast<uint8_t>(byte));
+  for (const char byte : RandomBytes(10)) AppendHex(static_cast<uint8_t>(byte), &id);
   return id;
 }
 

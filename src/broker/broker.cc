@@ -114,7 +114,7 @@ Result<std::unique_ptr<Broker>> Broker::Open(BrokerOptions options) {
   broker->sweeper_ = std::thread([broker = broker.get()] {
     std::unique_lock guard(broker->mutex_);
     while (!broker->stopping_) {
-      broker->idle_.wait_for(guard, kSweepPeriod, [&] { return broker->stopping_; });
+      broker->stop_.wait_for(guard, kSweepPeriod, [&] { return broker->stopping_; });
       guard.unlock();
       broker->Sweep();
       guard.lock();
@@ -130,11 +130,11 @@ Broker::~Broker() {
     stopping_ = true;
   }
   queue_changed_.notify_all();
-  idle_.notify_all();
+  stop_.notify_all();
   if (sweeper_.joinable()) sweeper_.join();
 }
 
-void Broker::AddRecord(StoredJob stored) {
+std::shared_ptr<const Job> Broker::AddRecord(StoredJob stored) {
   const double age = std::max(0.0, options_.unix_now() - stored.job.submitted_at);
   Record record;
   record.losses = stored.losses;
@@ -146,7 +146,7 @@ void Broker::AddRecord(StoredJob stored) {
   record.job = std::make_shared<const Job>(std::move(stored.job));
   queue_.Push(EntryOf(record));
   queued_.emplace(record.job->sequence, id);
-  records_.emplace(id, std::move(record));
+  return records_.emplace(id, std::move(record)).first->second.job;
 }
 
 Status Broker::Recover() {
@@ -171,11 +171,11 @@ Status Broker::Recover() {
       continue;
     }
     if (lost) {
-      ASSAY_RETURN_IF_ERROR(store_->SetQueued(job.request.id, stored.losses));
+      ASSAY_RETURN_IF_ERROR(store_->SetQueued(job, stored.losses));
       job.state = JobState::kQueued;
       ++again;
     }
-    AddRecord(std::move(stored));
+    static_cast<void>(AddRecord(std::move(stored)));
   }
   ASSAY_RETURN_IF_ERROR(store_->db().Execute("COMMIT"));
   instruments_->losses.Add(static_cast<double>(again));
@@ -192,7 +192,8 @@ FairQueue::Entry Broker::EntryOf(const Record& record) {
 Result<std::shared_ptr<const Job>> Broker::Peek(const std::string& id) {
   {
     const std::lock_guard guard(mutex_);
-    if (const auto found = records_.find(id); found != records_.end()) return found->second.job;
+    if (const auto found = records_.find(id); found != records_.end() && found->second.accepted)
+      return Current(&found->second);
     if (std::shared_ptr<const Job> job = done_.Find(id)) return job;
   }
   std::shared_ptr<const Job> job;
@@ -205,7 +206,7 @@ Result<std::shared_ptr<const Job>> Broker::Peek(const std::string& id) {
   }
   // One that was accepted since the first look is found in memory now.
   const std::lock_guard guard(mutex_);
-  if (const auto found = records_.find(id); found != records_.end()) return found->second.job;
+  if (const auto found = records_.find(id); found != records_.end()) return Current(&found->second);
   if (job->state == JobState::kDone) done_.Put(job);
   return job;
 }
@@ -230,8 +231,11 @@ std::vector<Job> Broker::List(const JobQuery& query) {
   const std::lock_guard guard(mutex_);
   for (Job& job : jobs)
     if (const auto found = records_.find(job.request.id); found != records_.end()) {
+      // The store may know a verdict that is not on the disk yet.
       job.state = found->second.job->state;
-      job.stage = found->second.job->stage;
+      job.stage = found->second.stage;
+      job.finished_at = 0;
+      job.verdict.clear();
     }
   return jobs;
 }
@@ -297,12 +301,22 @@ Result<std::shared_ptr<void>> Broker::Watch(const std::string& id,
   return AddWatcher(id, {std::move(changed), /*only_done=*/false});
 }
 
+/// The job as it is now; stages change often and are asked for rarely.
+std::shared_ptr<const Job> Broker::Current(Record* record) {
+  if (record->job->stage != record->stage) {
+    auto job = std::make_shared<Job>(*record->job);
+    job->stage = record->stage;
+    record->job = std::move(job);
+  }
+  return record->job;
+}
+
 void Broker::Notify(Record* record) {
   const bool done = record->job->state == JobState::kDone;
   for (const std::weak_ptr<Watcher>& weak : record->watchers) {
     const std::shared_ptr<Watcher> watcher = weak.lock();
     if (!watcher || (watcher->only_done && !done)) continue;
-    notifier_->Post([weak, job = record->job] {
+    notifier_->Post([weak, job = Current(record)] {
       if (const std::shared_ptr<Watcher> alive = weak.lock()) alive->call(*job);
     });
   }

@@ -59,16 +59,20 @@ struct BrokerOptions {
 
 /// The embedded job service: SQLite for what must survive, memory for what must be fast.
 ///
-/// What a client was told is durable: a job is accepted, delivered and done only after the
-/// transaction that says so. The life of a job in memory, each arrow a transaction:
+/// What a client was told is durable: that a job is accepted, and its verdict, are on the disk
+/// before anybody hears of them. Workers do not wait for the disk: a job runs while it is being
+/// written, and one that ends first is written once, with its verdict. The life of a job in memory:
 ///
-///     queued ──Lease──▶ starting ─▶ running ──Complete──▶ ending ─▶ done
-///        │ ▲                           │ Return, lease expired      ▲
-///        │ └──────── returning ◀───────┘    (4th loss: infra_error) │
-///        └──Cancel─▶ ending ────────────────────────────────────────┘
+///     queued ──Lease──▶ running ──Complete──▶ ending ─▶ done
+///        │ ▲               │ Return, lease expired      ▲
+///        │ └─ returning ◀──┘    (4th loss: infra_error) │
+///        └──Cancel─▶ ending ────────────────────────────┘
 ///
-/// In the states between, the transaction is on its way and nobody else may move the job. Opening
-/// a store takes up what it finds: running jobs have lost their worker and are queued again.
+/// In the states between, the transaction is on its way and nobody else may move the job. That it
+/// runs is written behind its delivery, or not at all if its verdict comes first. A job that cannot
+/// be accepted after all (the store cannot be written, its id was used long ago) is withdrawn: its
+/// worker's result is late. Opening a store takes up what it finds: running jobs have lost their
+/// worker and are queued again.
 class Broker final : public JobService, public JobLeases {
  public:
   static Result<std::unique_ptr<Broker>> Open(BrokerOptions options);
@@ -95,6 +99,7 @@ class Broker final : public JobService, public JobLeases {
   Status Renew(const Delivery& delivery, Seconds ttl) override;
   Status SetStage(const Delivery& delivery, std::string_view stage) override;
   Status Complete(const Delivery& delivery, json::object verdict) override;
+  Status CompleteBehind(const Delivery& delivery, json::object verdict) override;
   Status Return(const Delivery& delivery, bool lost, std::string_view why) override;
 
   /// From now on nothing is accepted and nothing is delivered; what runs goes on, what is queued
@@ -106,22 +111,32 @@ class Broker final : public JobService, public JobLeases {
   /// Waits until nothing runs; false at the deadline.
   bool WaitIdle(TimePoint deadline);
 
-  /// Ends leases that were not renewed and jobs over their time limit, and has deleted what is kept
-  /// no longer. The broker's own thread calls it ten times a second.
+  /// Ends leases that were not renewed and jobs over their time limit, tries again to store
+  /// verdicts that were not, and has deleted what is kept no longer. The broker's own thread calls
+  /// it ten times a second.
   void Sweep();
 
   DocumentStore* documents() { return documents_.get(); }
 
  private:
-  enum class Phase { kQueued, kStarting, kRunning, kReturning, kEnding };
+  enum class Phase { kQueued, kRunning, kReturning, kEnding };
   struct Watcher {
     std::function<void(const Job&)> call;
     bool only_done = false;
   };
-  struct Record {
+  /// A verdict on its way into the store.
+  struct Ending {
     std::shared_ptr<const Job> job;
+    Store::VerdictText verdict;
+    bool written = false;  ///< together with the job; the writer's thread only
+  };
+  struct Record {
+    std::shared_ptr<const Job> job;  ///< see Current()
+    std::shared_ptr<Ending> ending;
+    std::string stage;  ///< newer than the job's
     Phase phase = Phase::kQueued;
     int losses = 0;
+    bool accepted = true;    ///< somebody may have been told
     bool delivered = false;  ///< counted in running_
     bool cancel_requested = false;
     bool timed_out = false;
@@ -137,15 +152,18 @@ class Broker final : public JobService, public JobLeases {
 
   explicit Broker(BrokerOptions options);
   Status Recover();
-  void AddRecord(StoredJob stored);
+  std::shared_ptr<const Job> AddRecord(StoredJob stored);
 
   // broker_submit.cc
   using Admitted = std::function<void(Result<std::shared_ptr<const Job>>)>;
   Status Validate(JobRequest* request) const;
   [[nodiscard]] Status RoomFor(const JobRequest& request) const;
-  Status TryInsert(Admission* admission, Store* store);
-  void FinishAdmission(Admission* admission, const Status& status);
-  /// `admitted` is called on the writer's thread (or at once with a refusal).
+  void Enqueue(Admission* admission);
+  void Withdraw(Admission* admission);
+  static void TakeExisting(Admission* admission, StoredJob found, std::string_view what);
+  Status WriteAdmission(Admission* admission, Store* store);
+  void AnswerAdmission(Admission* admission, const Status& durable);
+  /// `admitted` is called on a thread of the writer (or at once with a refusal).
   void Admit(JobRequest request, Admitted admitted);
 
   // broker_retention.cc
@@ -153,13 +171,22 @@ class Broker final : public JobService, public JobLeases {
   Status DeleteOld(Store* store, double before);
 
   // With mutex_ held.
+  void WakeWorker();
   Record* FindDelivery(const Delivery& delivery);
+  static std::shared_ptr<const Job> Current(Record* record);
   [[nodiscard]] double ExpectedSeconds(const std::string& owner) const;
   [[nodiscard]] double MeanSeconds() const;
   void Notify(Record* record);
   static FairQueue::Entry EntryOf(const Record& record);
 
-  Status Finish(const std::string& id, std::shared_ptr<Job> job);
+  /// The job with its verdict, its record kEnding; null: it was queued again instead.
+  Result<std::shared_ptr<Job>> BeginEnd(const Delivery& delivery, json::object verdict);
+  void FinishBehind(std::shared_ptr<Job> job);
+  /// Stores the job's verdict and ends it. The record is kEnding, so that nobody else moves it.
+  void FinishThen(std::shared_ptr<Job> job, std::function<void(const Status&)> done);
+  Status Finish(std::shared_ptr<Job> job);
+  Status WriteDelivery(const Delivery& delivery, Store* store);
+  void End(std::shared_ptr<const Job> job);
   /// Queued again, or done if it is cancelled or was lost too often. The record is kReturning.
   Status Requeue(const std::string& id, std::string_view why);
   static size_t SourceBytes(const JobRequest& request) {
@@ -174,22 +201,25 @@ class Broker final : public JobService, public JobLeases {
 
   mutable std::mutex mutex_;
   std::condition_variable queue_changed_;
-  std::condition_variable idle_;
+  size_t idle_workers_ = 0;       ///< that wait for a job
+  bool worker_woken_ = false;     ///< one of them is on its way
+  std::condition_variable idle_;  ///< nothing runs any more
+  std::condition_variable stop_;
   std::unordered_map<std::string, Record> records_;  ///< all that are not done
   std::map<int64_t, std::string> queued_;            ///< ids by sequence
   FairQueue queue_;
   DoneCache done_;
   size_t queued_bytes_ = 0;
-  std::map<std::string, size_t> reserved_;  ///< places of jobs that are being stored, by owner
-  size_t reserved_total_ = 0;
-  size_t running_ = 0;  ///< starting, running, returning, or ending after a delivery
+  size_t running_ = 0;  ///< running, returning, or ending after a delivery
   size_t workers_ = 0;  ///< most that ran at once: the best known number of workers
+  std::vector<std::shared_ptr<Job>> unstored_;  ///< ended, but the store could not be written
+  TimePoint next_storing_{};
   std::map<std::string, double> seconds_;  ///< by owner, recent mean of a judging
   double mean_s_ = 0;
   bool draining_ = false;
   bool interrupted_ = false;
   bool stopping_ = false;
-  int64_t next_sequence_ = 1;  ///< the writer's thread only
+  int64_t next_sequence_ = 1;
   TimePoint next_deletion_{};
   bool deleting_ = false;
   double clock_offset_ = 0;  ///< wall clock minus steady clock at the start, seconds

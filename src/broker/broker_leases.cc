@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <future>
 
 #include "base/hash.h"
 #include "base/log.h"
@@ -9,6 +10,7 @@
 namespace assay {
 namespace {
 
+constexpr Duration kStoreBackoff = std::chrono::seconds(1);
 constexpr double kSmoothing = 0.2;  ///< of mean durations: the last dozen judgings count
 constexpr size_t kMaxOwnersTimed = 10'000;
 
@@ -46,46 +48,40 @@ json::object UnjudgedVerdict(const JobRequest& request, bool cancelled, std::str
   return ToJson(Decide(std::move(records)), /*full=*/false);
 }
 
+/// One at a time is woken, and wakes the next if there is more to do: of many short jobs the
+/// workers that are awake do most, instead of all taking turns.
+void Broker::WakeWorker() {
+  if (worker_woken_ || idle_workers_ == 0 || queue_.size() == 0 || draining_) return;
+  worker_woken_ = true;
+  queue_changed_.notify_one();
+}
+
 Result<std::optional<Delivery>> Broker::Lease(const std::string& worker, Seconds wait,
                                               Seconds ttl) {
   const TimePoint deadline = DeadlineIn(wait);
-  std::shared_ptr<Job> job;
-  {
-    std::unique_lock guard(mutex_);
-    const auto ready = [&] { return stopping_ || (!draining_ && queue_.size() > 0); };
-    if (!queue_changed_.wait_until(guard, deadline, ready) || stopping_)
-      return std::optional<Delivery>();
-    const std::optional<FairQueue::Entry> next = queue_.Pop();
-    const auto entry = queued_.find(next->sequence);
-    Record& record = records_[entry->second];
-    queued_.erase(entry);
-    record.expected_s = ExpectedSeconds(next->owner);
-    queue_.Charge(next->owner, record.expected_s);
-    record.phase = Phase::kStarting;
-    record.delivered = true;
-    queued_bytes_ -= SourceBytes(record.job->request);
-    workers_ = std::max(workers_, ++running_);
-    job = std::make_shared<Job>(*record.job);
+  std::unique_lock guard(mutex_);
+  while (!stopping_ && (draining_ || queue_.size() == 0)) {
+    ++idle_workers_;
+    const std::cv_status woken = queue_changed_.wait_until(guard, deadline);
+    --idle_workers_;
+    worker_woken_ = false;
+    if (woken == std::cv_status::timeout && Clock::now() >= deadline) break;
   }
+  if (stopping_ || draining_ || queue_.size() == 0) return std::optional<Delivery>();
+  const std::optional<FairQueue::Entry> next = queue_.Pop();
+  const auto entry = queued_.find(next->sequence);
+  Record& record = records_.at(entry->second);
+  queued_.erase(entry);
+  record.expected_s = ExpectedSeconds(next->owner);
+  queue_.Charge(next->owner, record.expected_s);
+  record.delivered = true;
+  queued_bytes_ -= SourceBytes(record.job->request);
+  workers_ = std::max(workers_, ++running_);
+  auto job = std::make_shared<Job>(*record.job);
   job->state = JobState::kRunning;
-  job->stage.clear();
   job->worker = worker;
   job->started_at = std::max(options_.unix_now(), job->submitted_at);
   ++job->deliveries;
-  const Status stored = writer_->Run([&](Store* store) { return store->SetRunning(*job); });
-
-  std::unique_lock guard(mutex_);
-  Record& record = records_[job->request.id];
-  if (!stored.ok()) {
-    record.phase = Phase::kQueued;
-    record.delivered = false;
-    --running_;
-    queued_bytes_ += SourceBytes(job->request);
-    queue_.Charge(job->request.owner, -record.expected_s);
-    queue_.Push(EntryOf(record));
-    queued_.emplace(job->sequence, job->request.id);
-    return stored.error();
-  }
   record.started_at = options_.now();
   record.lease_end = LeaseEnd(record.started_at, ttl);
   if (job->deliveries == 1)
@@ -94,8 +90,25 @@ Result<std::optional<Delivery>> Broker::Lease(const std::string& worker, Seconds
   instruments_->deliveries.Add();
   record.job = job;
   record.phase = Phase::kRunning;
+  Delivery delivery{job, job->deliveries, record.cancelled};
+  writer_->Post([this, delivery](Store* store) { return WriteDelivery(delivery, store); }, nullptr,
+                [job](const Status& status) {
+                  if (!status.ok())
+                    LogWarn("{}: its delivery cannot be written: {}", job->request.id,
+                            status.error().message);
+                });
   Notify(&record);
-  return std::optional(Delivery{job, job->deliveries, record.cancelled});
+  WakeWorker();
+  return std::optional(std::move(delivery));
+}
+
+/// On the writer's thread. What ended meanwhile says all of it when it is written itself.
+Status Broker::WriteDelivery(const Delivery& delivery, Store* store) {
+  {
+    const std::lock_guard guard(mutex_);
+    if (FindDelivery(delivery) == nullptr) return {};
+  }
+  return store->SetRunning(*delivery.job);
 }
 
 Broker::Record* Broker::FindDelivery(const Delivery& delivery) {
@@ -118,14 +131,12 @@ Status Broker::SetStage(const Delivery& delivery, std::string_view stage) {
   const std::lock_guard guard(mutex_);
   Record* record = FindDelivery(delivery);
   if (record == nullptr) return Over(delivery);
-  auto job = std::make_shared<Job>(*record->job);
-  job->stage = stage;
-  record->job = std::move(job);
+  record->stage = stage;
   Notify(record);
   return {};
 }
 
-Status Broker::Complete(const Delivery& delivery, json::object verdict) {
+Result<std::shared_ptr<Job>> Broker::BeginEnd(const Delivery& delivery, json::object verdict) {
   std::shared_ptr<Job> job;
   bool interrupted = false;
   {
@@ -147,32 +158,85 @@ Status Broker::Complete(const Delivery& delivery, json::object verdict) {
                                             "that were asked for",
                                             job->request.timeout_s));
   }
-  if (interrupted) return Requeue(job->request.id, "the service stops");
+  if (interrupted) {
+    ASSAY_RETURN_IF_ERROR(Requeue(job->request.id, "the service stops"));
+    return std::shared_ptr<Job>();
+  }
   if (!IsStatus(GetString(verdict, "status"))) {
     LogWarn("{}: {} returned no verdict", job->request.id, job->worker);
     verdict = UnjudgedVerdict(job->request, false, "no_verdict", "the worker returned no verdict");
   }
   job->verdict = std::move(verdict);
-  const Status stored = Finish(job->request.id, job);
+  return job;
+}
+
+Status Broker::Complete(const Delivery& delivery, json::object verdict) {
+  ASSAY_ASSIGN_OR_RETURN(const std::shared_ptr<Job> job, BeginEnd(delivery, std::move(verdict)));
+  if (job == nullptr) return {};
+  Status stored = Finish(job);
   if (!stored.ok()) {
     const std::lock_guard guard(mutex_);
-    records_[job->request.id].phase = Phase::kRunning;
+    if (const auto found = records_.find(job->request.id); found != records_.end())
+      found->second.phase = Phase::kRunning;
   }
   return stored;
 }
 
-/// The record is kEnding, so that nobody else moves it.
-Status Broker::Finish(const std::string& id, std::shared_ptr<Job> job) {
+Status Broker::CompleteBehind(const Delivery& delivery, json::object verdict) {
+  ASSAY_ASSIGN_OR_RETURN(std::shared_ptr<Job> job, BeginEnd(delivery, std::move(verdict)));
+  if (job != nullptr) FinishBehind(std::move(job));
+  return {};
+}
+
+void Broker::FinishBehind(std::shared_ptr<Job> job) {
+  FinishThen(job, [this, job](const Status& stored) {
+    if (stored.ok()) return;
+    LogWarn("{}: the verdict cannot be stored: {}", job->request.id, stored.error().message);
+    if (stored.error().code == ErrorCode::kClosed) return;
+    const std::lock_guard guard(mutex_);
+    unstored_.push_back(job);
+  });
+}
+
+void Broker::FinishThen(std::shared_ptr<Job> job, std::function<void(const Status&)> done) {
   job->state = JobState::kDone;
   job->stage.clear();
   job->finished_at = std::max({options_.unix_now(), job->started_at, job->submitted_at});
-  const Store::VerdictText verdict = Store::Prepare(job->verdict);
-  ASSAY_RETURN_IF_ERROR(
-      writer_->Run([&](Store* store) { return store->SetDone(*job, job->deliveries, verdict); }));
+  auto ending = std::make_shared<Ending>();
+  ending->job = job;
+  ending->verdict = Store::Prepare(job->verdict);
+  {
+    const std::lock_guard guard(mutex_);
+    if (const auto found = records_.find(job->request.id); found != records_.end())
+      found->second.ending = ending;
+  }
+  writer_->Post(
+      [ending](Store* store) {
+        if (ending->written) return Status();
+        return store->SetDone(*ending->job, ending->job->deliveries, ending->verdict);
+      },
+      [this, job, done = std::move(done)](const Status& stored) {
+        if (stored.ok()) End(job);
+        done(stored);
+      });
+}
+
+Status Broker::Finish(std::shared_ptr<Job> job) {
+  auto promise = std::make_shared<std::promise<Status>>();
+  std::future<Status> stored = promise->get_future();
+  FinishThen(std::move(job), [promise](const Status& status) { promise->set_value(status); });
+  return stored.get();
+}
+
+/// The job's verdict is on the disk.
+void Broker::End(std::shared_ptr<const Job> job) {
   instruments_->Verdict(*job);
   {
     const std::lock_guard guard(mutex_);
-    Record& record = records_[id];
+    const auto found = records_.find(job->request.id);
+    if (found == records_.end()) return;
+    Record& record = found->second;
+    record.stage.clear();
     record.job = job;
     if (record.delivered) {
       const double seconds = std::max(0.0, Seconds(options_.now() - record.started_at).count());
@@ -184,11 +248,10 @@ Status Broker::Finish(const std::string& id, std::shared_ptr<Job> job) {
       --running_;
     }
     Notify(&record);
-    records_.erase(id);
+    records_.erase(found);
     done_.Put(std::move(job));
+    if (running_ == 0) idle_.notify_all();
   }
-  idle_.notify_all();
-  return {};
 }
 
 Status Broker::Return(const Delivery& delivery, bool lost, std::string_view why) {
@@ -210,8 +273,11 @@ Status Broker::Requeue(const std::string& id, std::string_view why) {
   bool cancelled = false;
   {
     const std::lock_guard guard(mutex_);
-    Record& record = records_[id];
+    const auto found = records_.find(id);
+    if (found == records_.end()) return Err(ErrorCode::kClosed, "{} was withdrawn", id);
+    Record& record = found->second;
     job = std::make_shared<Job>(*record.job);
+    record.stage.clear();
     losses = record.losses;
     cancelled = record.cancel_requested;
   }
@@ -222,17 +288,19 @@ Status Broker::Requeue(const std::string& id, std::string_view why) {
             ? UnjudgedVerdict(job->request, true, "cancelled", "the submission was cancelled")
             : UnjudgedVerdict(job->request, false, "lost",
                               fmt::format("{} workers were lost on it; the last: {}", losses, why));
-    stored = Finish(id, job);
+    stored = Finish(job);
     if (stored.ok()) return stored;
   } else {
     LogWarn("{}: delivery {} to {} ended without a result: {}", id, job->deliveries, job->worker,
             why);
-    stored = writer_->Run([&](Store* store) { return store->SetQueued(id, losses); });
+    stored = writer_->Run([&](Store* store) { return store->SetQueued(*job, losses); });
   }
   {
     // What cannot be written is queued in memory all the same: the next delivery is written again.
     const std::lock_guard guard(mutex_);
-    Record& record = records_[id];
+    const auto found = records_.find(id);
+    if (found == records_.end()) return stored;
+    Record& record = found->second;
     job->state = JobState::kQueued;
     job->stage.clear();
     job->verdict.clear();
@@ -251,9 +319,9 @@ Status Broker::Requeue(const std::string& id, std::string_view why) {
     queue_.Push(EntryOf(record));
     queued_.emplace(job->sequence, id);
     Notify(&record);
+    WakeWorker();
+    if (running_ == 0) idle_.notify_all();
   }
-  queue_changed_.notify_one();
-  idle_.notify_all();
   return stored;
 }
 
@@ -278,10 +346,12 @@ Status Broker::Cancel(const std::string& id) {
   }
   if (job) {
     job->verdict = UnjudgedVerdict(job->request, true, "cancelled", "the submission was cancelled");
-    Status stored = Finish(id, job);
+    Status stored = Finish(job);
     if (stored.ok()) return stored;
     const std::lock_guard guard(mutex_);
-    Record& record = records_[id];
+    const auto found = records_.find(id);
+    if (found == records_.end()) return stored;
+    Record& record = found->second;
     record.phase = Phase::kQueued;
     queued_bytes_ += SourceBytes(job->request);
     queue_.Push(EntryOf(record));
@@ -306,9 +376,14 @@ Status Broker::Cancel(const std::string& id) {
 
 void Broker::Sweep() {
   std::vector<std::string> expired;
+  std::vector<std::shared_ptr<Job>> unstored;
   {
     const std::lock_guard guard(mutex_);
     const TimePoint now = options_.now();
+    if (now >= next_storing_) {
+      next_storing_ = now + kStoreBackoff;
+      unstored.swap(unstored_);
+    }
     for (auto& [id, record] : records_) {
       if (record.phase != Phase::kRunning) continue;
       if (record.lease_end < now) {
@@ -329,6 +404,7 @@ void Broker::Sweep() {
   instruments_->losses.Add(static_cast<double>(expired.size()));
   for (const std::string& id : expired)
     static_cast<void>(Requeue(id, "its lease was not renewed in time"));
+  for (std::shared_ptr<Job>& job : unstored) FinishBehind(std::move(job));
   SweepOld();
 }
 

@@ -11,6 +11,36 @@ using ::testing::IsEmpty;
 
 constexpr double kDay = 86'400;
 
+/// The tables as they were once.
+constexpr const char* kToFirstVersion = R"(
+  CREATE TABLE first_sources(sha256 TEXT PRIMARY KEY, text BLOB NOT NULL);
+  INSERT INTO first_sources SELECT sha256, text FROM sources;
+  CREATE TABLE first_jobs(
+    sequence INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, owner TEXT NOT NULL, idempotency TEXT,
+    fingerprint TEXT NOT NULL, task_id TEXT NOT NULL, task_source TEXT REFERENCES sources,
+    entry TEXT NOT NULL, submission_entry TEXT NOT NULL, source TEXT NOT NULL REFERENCES sources,
+    options TEXT NOT NULL, priority INTEGER NOT NULL, timeout_s REAL NOT NULL,
+    state INTEGER NOT NULL, cancel INTEGER NOT NULL DEFAULT 0,
+    deliveries INTEGER NOT NULL DEFAULT 0, losses INTEGER NOT NULL DEFAULT 0,
+    submitted_at REAL NOT NULL, started_at REAL NOT NULL DEFAULT 0,
+    finished_at REAL NOT NULL DEFAULT 0, worker TEXT NOT NULL DEFAULT '', status TEXT,
+    verdict TEXT, raw TEXT);
+  INSERT INTO first_jobs SELECT sequence, j.id, owner, idempotency, 'f', task_id, t.sha256, entry,
+    submission_entry, s.sha256, options, priority, timeout_s, state, cancel, deliveries, losses,
+    submitted_at, started_at, finished_at, worker, status, verdict, raw
+    FROM jobs j JOIN sources s ON s.id = j.source LEFT JOIN sources t ON t.id = j.task_source;
+  DROP TABLE jobs;
+  DROP TABLE sources;
+  ALTER TABLE first_sources RENAME TO sources;
+  ALTER TABLE first_jobs RENAME TO jobs;
+  CREATE UNIQUE INDEX jobs_idempotency ON jobs(owner, idempotency) WHERE idempotency IS NOT NULL;
+  CREATE INDEX jobs_unfinished ON jobs(sequence) WHERE state < 2;
+  CREATE INDEX jobs_owner ON jobs(owner, sequence);
+  CREATE INDEX jobs_task ON jobs(task_id, sequence);
+  ALTER TABLE documents DROP COLUMN changed_at;
+  PRAGMA user_version = 1;
+)";
+
 class Retention : public ::testing::Test {
  protected:
   void Start(double days) {
@@ -121,13 +151,10 @@ TEST_F(Retention, StoresOfTheFirstVersionAreTakenOver) {
   broker_.reset();
   {
     const std::unique_ptr<Store> store = *Store::Open(folder_.File("s.db"), Store::Mode::kWrite);
-    ASSERT_TRUE(store->db()
-                    .Execute("DROP INDEX jobs_finished; DROP INDEX jobs_source; DROP INDEX "
-                             "jobs_task_source; DROP INDEX documents_age; ALTER TABLE documents "
-                             "DROP COLUMN changed_at; PRAGMA user_version = 1;")
-                    .ok());
+    ASSERT_TRUE(store->db().Execute(kToFirstVersion).ok());
   }
-  EXPECT_TRUE(Store::Open(folder_.File("s.db"), Store::Mode::kRead).ok());  // as it is
+  EXPECT_THAT(Store::Open(folder_.File("s.db"), Store::Mode::kRead).error().message,
+              ::testing::HasSubstr("made by an older Assay"));
   Start(1);
   EXPECT_TRUE(Has(id));
   EXPECT_EQ(GetInt(*broker_->documents()->Get("episode", "e"), "n"), 1);

@@ -41,13 +41,13 @@ bool IsPrintable(std::string_view text, size_t max_bytes) {
 
 /// A submission on its way into the store.
 struct Broker::Admission {
-  StoredJob stored;
+  JobRequest request;
   bool id_given = false;
-  bool reserved = false;           ///< holds a place in the queue
-  bool existing = false;           ///< it is a job that was there before
-  Status refusal;                  ///< why it is neither
-  std::string reason;              ///< of the refusal, for the metrics
-  std::shared_ptr<const Job> job;  ///< the existing one, as stored
+  bool existing = false;            ///< it is a job that was there before
+  Status refusal;                   ///< why it is neither that nor accepted
+  std::string reason;               ///< of the refusal, for the metrics
+  std::shared_ptr<const Job> job;   ///< the queued one, or the existing one as stored
+  std::shared_ptr<Ending> written;  ///< the end that was stored together with the job
   Admitted admitted;
 };
 
@@ -83,14 +83,12 @@ Status Broker::Validate(JobRequest* request) const {
 Status Broker::RoomFor(const JobRequest& request) const {
   if (draining_) return Err(ErrorCode::kUnavailable, "the service is shutting down");
   const BrokerLimits& limits = options_.limits;
-  if (queue_.size() + reserved_total_ >= limits.max_queued)
+  if (queue_.size() >= limits.max_queued)
     return Err(ErrorCode::kUnavailable, "the queue is full ({} jobs)", limits.max_queued);
   size_t own_limit = limits.max_queued_per_owner;
   if (const size_t quota = options_.quota ? options_.quota(request.owner) : 0; quota > 0)
     own_limit = std::min(own_limit, quota);
-  const auto reserved = reserved_.find(request.owner);
-  if (queue_.size(request.owner) + (reserved == reserved_.end() ? 0 : reserved->second) >=
-      own_limit)
+  if (queue_.size(request.owner) >= own_limit)
     return Err(ErrorCode::kUnavailable, "you have {} jobs in the queue, which is the most",
                own_limit);
   if (queued_bytes_ + SourceBytes(request) > limits.max_queued_bytes)
@@ -99,62 +97,99 @@ Status Broker::RoomFor(const JobRequest& request) const {
   return {};
 }
 
-Status Broker::TryInsert(Admission* admission, Store* store) {
-  StoredJob& stored = admission->stored;
-  const JobRequest& request = stored.job.request;
+/// A worker may have the job from now on. The lock is held.
+void Broker::Enqueue(Admission* admission) {
+  StoredJob stored;
+  stored.job.request = std::move(admission->request);
+  stored.job.sequence = next_sequence_++;
+  stored.job.submitted_at = options_.unix_now();
+  admission->job = AddRecord(std::move(stored));
+  records_.at(admission->job->request.id).accepted = false;
+  WakeWorker();
+}
+
+/// The job that was queued is not accepted: as if it had never been.
+void Broker::Withdraw(Admission* admission) {
+  const std::lock_guard guard(mutex_);
+  const std::shared_ptr<const Job> job = std::exchange(admission->job, nullptr);
+  admission->request = job->request;
+  const auto found = records_.find(job->request.id);
+  if (found == records_.end() || found->second.job->sequence != job->sequence) return;
+  Record& record = found->second;
+  if (record.phase == Phase::kQueued) {
+    static_cast<void>(queue_.Remove(EntryOf(record)));
+    queued_.erase(job->sequence);
+    queued_bytes_ -= SourceBytes(job->request);
+  }
+  record.cancelled->store(true);
+  if (record.delivered && --running_ == 0) idle_.notify_all();
+  records_.erase(found);
+}
+
+/// The request is that of a job that was there before, or must not be.
+void Broker::TakeExisting(Admission* admission, StoredJob found, std::string_view what) {
+  const JobRequest& request = admission->request;
+  if (found.job.request.owner == request.owner && SameQuestion(found.job.request, request)) {
+    admission->existing = true;
+    admission->job = std::make_shared<const Job>(std::move(found.job));
+  } else {
+    admission->reason = "conflict";
+    admission->refusal =
+        Err(ErrorCode::kInvalid, "this {} was used before, for another submission", what);
+  }
+}
+
+Status Broker::WriteAdmission(Admission* admission, Store* store) {
   // It may be the second run, after a neighbour's error undid the first.
+  if (admission->existing) admission->job.reset();
   admission->existing = false;
   admission->refusal = {};
-  admission->job.reset();
-  const auto take = [&](std::optional<StoredJob> found, std::string_view what) {
-    if (found->fingerprint == stored.fingerprint && found->job.request.owner == request.owner) {
-      admission->existing = true;
-      admission->job = std::make_shared<const Job>(std::move(found->job));
-    } else {
-      admission->reason = "conflict";
-      admission->refusal =
-          Err(ErrorCode::kInvalid, "this {} was used before, for another submission", what);
+  if (admission->job == nullptr) {
+    const JobRequest& request = admission->request;
+    if (!request.idempotency.empty()) {
+      ASSAY_ASSIGN_OR_RETURN(std::optional<StoredJob> found,
+                             store->FindIdempotent(request.owner, request.idempotency));
+      if (found) return TakeExisting(admission, *std::move(found), "idempotency key"), Status();
     }
-    return Status();
-  };
-  if (!request.idempotency.empty()) {
-    ASSAY_ASSIGN_OR_RETURN(std::optional<StoredJob> found,
-                           store->FindIdempotent(request.owner, request.idempotency));
-    if (found) return take(std::move(found), "idempotency key");
-  }
-  if (admission->id_given) {
-    ASSAY_ASSIGN_OR_RETURN(std::optional<StoredJob> found, store->Find(request.id));
-    if (found) return take(std::move(found), "id");
-  }
-  if (!admission->reserved) {
+    if (admission->id_given) {
+      ASSAY_ASSIGN_OR_RETURN(std::optional<StoredJob> found, store->Find(request.id));
+      if (found) return TakeExisting(admission, *std::move(found), "id"), Status();
+    }
     const std::lock_guard guard(mutex_);
     if (Status room = RoomFor(request); !room.ok()) {
       admission->reason = draining_ ? "draining" : "full";
       admission->refusal = std::move(room);
       return {};
     }
-    admission->reserved = true;
-    ++reserved_[request.owner];
-    ++reserved_total_;
-    queued_bytes_ += SourceBytes(request);
+    Enqueue(admission);
   }
-  stored.job.sequence = next_sequence_++;
-  stored.job.submitted_at = options_.unix_now();
-  return store->Insert(stored);
+  std::shared_ptr<Ending> ending;
+  {
+    const std::lock_guard guard(mutex_);
+    if (const auto found = records_.find(admission->job->request.id); found != records_.end())
+      ending = found->second.ending;
+  }
+  ASSAY_ASSIGN_OR_RETURN(const bool inserted, ending == nullptr
+                                                  ? store->Insert(*admission->job)
+                                                  : store->Insert(*ending->job, &ending->verdict));
+  if (inserted) {
+    if (ending != nullptr) ending->written = true;
+    admission->written = std::move(ending);
+    return {};
+  }
+  // Nobody had it in memory, but it is an old one.
+  const std::string id = admission->job->request.id;
+  Withdraw(admission);
+  ASSAY_ASSIGN_OR_RETURN(std::optional<StoredJob> found, store->Find(id));
+  if (!found) return Err(ErrorCode::kInternal, "'{}' is neither new nor there", id);
+  TakeExisting(admission, *std::move(found), "id");
+  return {};
 }
 
-void Broker::FinishAdmission(Admission* admission, const Status& status) {
-  const JobRequest& request = admission->stored.job.request;
-  if (admission->reserved) {
-    const std::lock_guard guard(mutex_);
-    if (const auto place = reserved_.find(request.owner); --place->second == 0)
-      reserved_.erase(place);
-    --reserved_total_;
-    queued_bytes_ -= SourceBytes(request);
-  }
-  if (!status.ok() || !admission->refusal.ok()) {
-    instruments_->Refused(status.ok() ? admission->reason : "store");
-    admission->admitted(status.ok() ? admission->refusal.error() : status.error());
+void Broker::AnswerAdmission(Admission* admission, const Status& durable) {
+  if (!durable.ok() || !admission->refusal.ok()) {
+    instruments_->Refused(durable.ok() ? admission->reason : "store");
+    admission->admitted(durable.ok() ? admission->refusal.error() : durable.error());
     return;
   }
   if (admission->existing) {
@@ -165,43 +200,50 @@ void Broker::FinishAdmission(Admission* admission, const Status& status) {
     return;
   }
   instruments_->accepted.Add();
-  std::shared_ptr<const Job> job;
   {
     const std::lock_guard guard(mutex_);
-    const std::string id = request.id;
-    AddRecord(std::move(admission->stored));
-    job = records_[id].job;
+    if (const auto found = records_.find(admission->job->request.id); found != records_.end())
+      found->second.accepted = true;
   }
-  queue_changed_.notify_one();
-  admission->admitted(std::move(job));
+  admission->admitted(admission->job);
 }
 
 void Broker::Admit(JobRequest request, Admitted admitted) {
-  const bool id_given = !request.id.empty();
+  auto admission = std::make_shared<Admission>();
+  admission->id_given = !request.id.empty();
   if (Status valid = Validate(&request); !valid.ok()) {
     instruments_->Refused(valid.error().code == ErrorCode::kNotFound ? "unknown_task" : "invalid");
     admitted(valid.error());
     return;
   }
-  // A refusal for want of room costs no transaction, unless it may be about a job that is there.
-  if (!id_given && request.idempotency.empty()) {
-    std::unique_lock guard(mutex_);
-    if (Status room = RoomFor(request); !room.ok()) {
+  admission->request = std::move(request);
+  admission->admitted = std::move(admitted);
+  std::unique_lock guard(mutex_);
+  // What may be about a job that is there looks into the store first, on the writer's thread. All
+  // else is queued at once, beside its writing; a refusal costs no transaction.
+  const JobRequest& wanted = admission->request;
+  if (wanted.idempotency.empty() && !records_.contains(wanted.id) &&
+      done_.Find(wanted.id) == nullptr) {
+    const Status room = RoomFor(wanted);
+    if (room.ok()) {
+      Enqueue(admission.get());
+    } else if (!admission->id_given) {
       const bool draining = draining_;
       guard.unlock();
       instruments_->Refused(draining ? "draining" : "full");
-      admitted(room.error());
+      admission->admitted(room.error());
       return;
     }
   }
-  auto admission = std::make_shared<Admission>();
-  admission->id_given = id_given;
-  admission->stored.fingerprint = Fingerprint(request);
-  admission->stored.job.request = std::move(request);
-  admission->admitted = std::move(admitted);
+  // Under the lock: it must be written before all that comes of it.
   writer_->Post(
-      [this, admission](Store* store) { return TryInsert(admission.get(), store); },
-      [this, admission](const Status& status) { FinishAdmission(admission.get(), status); });
+      [this, admission](Store* store) { return WriteAdmission(admission.get(), store); },
+      [this, admission](const Status& status) { AnswerAdmission(admission.get(), status); },
+      [this, admission](const Status& status) {
+        if (status.ok() || admission->job == nullptr || admission->existing) return;
+        if (admission->written != nullptr) admission->written->written = false;
+        Withdraw(admission.get());
+      });
 }
 
 Result<Job> Broker::Submit(JobRequest request) {

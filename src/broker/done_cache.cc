@@ -27,12 +27,10 @@ size_t ApproximateBytes(const Job& job) {
 }
 
 void DoneCache::Put(std::shared_ptr<const Job> job) {
-  const std::string id = job->request.id;
-  Entry entry{std::move(job), 0};
-  entry.bytes = ApproximateBytes(*entry.job);
-  if (entry.bytes > max_bytes_) return;
-  const size_t bytes = entry.bytes;
-  if (!jobs_.emplace(id, std::move(entry)).second) return;  // a finished job never changes
+  const std::string& id = job->request.id;
+  const size_t bytes = ApproximateBytes(*job);
+  if (bytes > max_bytes_) return;
+  if (!jobs_.emplace(id, Entry{job, bytes}).second) return;  // a finished job never changes
   order_.push_back(id);
   bytes_ += bytes;
   while (bytes_ > max_bytes_) {

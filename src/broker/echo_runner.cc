@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <thread>
 
+#include "base/hash.h"
+
 namespace assay {
 
 json::object EchoRunner::Describe() const {
@@ -18,8 +20,15 @@ Result<json::object> EchoRunner::Run(const JobRequest& request, const Stage& sta
   if (*cancelled)
     return UnjudgedVerdict(request, /*cancelled=*/true, "cancelled",
                            "the submission was cancelled");
-  return UnjudgedVerdict(request, /*cancelled=*/true, "echo",
-                         "nothing was judged: this server was started without an engine");
+  // Always the same but for what names the submission: the load is to be the service's, not this.
+  static const json::object kSame =
+      UnjudgedVerdict({}, /*cancelled=*/true, "echo",
+                      "nothing was judged: this server was started without an engine");
+  json::object verdict = kSame;
+  verdict["id"] = request.id;
+  verdict["task_id"] = request.task_id;
+  verdict["submission_sha256"] = Sha256Hex(request.source);
+  return verdict;
 }
 
 }  // namespace assay

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 
@@ -34,11 +35,14 @@ struct Broker::Instruments {
         .Add();
   }
 
-  void Verdict(const Job& job) const {
-    registry
-        ->AddCounter("assay_verdicts_total", "Verdicts by status.",
-                     {{"status", GetString(job.verdict, "status")}})
-        .Add();
+  /// On one thread, the writer's.
+  void Verdict(const Job& job) {
+    const std::string status = GetString(job.verdict, "status");
+    Counter*& counter = verdicts[status];
+    if (counter == nullptr)
+      counter = &registry->AddCounter("assay_verdicts_total", "Verdicts by status.",
+                                      {{"status", status}});
+    counter->Add();
     for (const auto& [phase, ms] : GetObject(job.verdict, "phases_ms"))
       if (ms.is_number())
         registry
@@ -56,7 +60,8 @@ struct Broker::Instruments {
   Counter& late;
   Histogram& wait;
   Histogram& judging;
-  std::shared_ptr<void> depth;  ///< the collector; before the registry it is in
+  std::map<std::string, Counter*> verdicts;  ///< by status
+  std::shared_ptr<void> depth;               ///< the collector; before the registry it is in
 };
 
 }  // namespace assay

@@ -27,9 +27,10 @@ class JobLeases {
  public:
   virtual ~JobLeases() = default;
 
-  /// The next job, durably running when this returns; nothing when none came within `wait` or the
-  /// service drains. `ttl`: the lease ends unless it is renewed in time; 0: it does not (a worker
-  /// that lives and dies with the service). Errors: the store cannot be written; try again later.
+  /// The next job; nothing when none came within `wait` or the service drains. The delivery is
+  /// written down behind this call and before anything else about the job. `ttl`: the lease ends
+  /// unless it is renewed in time; 0: it does not (a worker that lives and dies with the service).
+  /// Errors: the service cannot deliver now; try again later.
   virtual Result<std::optional<Delivery>> Lease(const std::string& worker, Seconds wait,
                                                 Seconds ttl) = 0;
 
@@ -39,6 +40,9 @@ class JobLeases {
   virtual Status SetStage(const Delivery& delivery, std::string_view stage) = 0;
   /// Durable when it returns. Errors other than kClosed: not stored; call again.
   virtual Status Complete(const Delivery& delivery, json::object verdict) = 0;
+  /// As Complete, for workers that have more to do: takes the verdict over and stores it behind
+  /// this call, trying again for as long as the store cannot be written. Only then anybody sees it.
+  virtual Status CompleteBehind(const Delivery& delivery, json::object verdict) = 0;
   /// The worker cannot do it; `lost` counts against the job (the worker broke on it).
   virtual Status Return(const Delivery& delivery, bool lost, std::string_view why) = 0;
 };

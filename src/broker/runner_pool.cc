@@ -39,7 +39,8 @@ void RunnerPool::Stop() {
 
 bool RunnerPool::PauseUnlessStopping(Seconds pause) {
   std::unique_lock guard(mutex_);
-  return !stop_.wait_for(guard, pause, [&] { return stopping_; });
+  if (pause.count() > 0) stop_.wait_for(guard, pause, [&] { return stopping_; });
+  return !stopping_;
 }
 
 void RunnerPool::Work(Worker* worker) {
@@ -87,16 +88,8 @@ void RunnerPool::Judge(Worker* worker, const Delivery& delivery) {
     static_cast<void>(PauseUnlessStopping(kBackoff));
     return;
   }
-  for (;;) {
-    const Status kept = leases_->Complete(delivery, *verdict);
-    if (kept.ok()) return;
-    if (kept.error().code == ErrorCode::kClosed) {
-      LogWarn("a verdict came too late and is dropped: {}", kept.error().message);
-      return;
-    }
-    LogWarn("{}: the verdict cannot be stored: {}", id, kept.error().message);
-    if (!PauseUnlessStopping(kBackoff)) return;  // judged again after the next start
-  }
+  if (const Status kept = leases_->CompleteBehind(delivery, *std::move(verdict)); !kept.ok())
+    LogWarn("a verdict is dropped: {}", kept.error().message);
 }
 
 std::vector<RunnerPool::WorkerState> RunnerPool::Workers() const {

@@ -82,6 +82,9 @@ bool Query::IsNull(int column) const {
 Result<std::unique_ptr<Database>> Database::Open(const Options& options) {
   const int flags =
       options.read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+  // Counting every allocation takes a lock each time. In vain if SQLite is in use already.
+  static const int kConfigured = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+  static_cast<void>(kConfigured);
   sqlite3* handle = nullptr;
   const int code = sqlite3_open_v2(options.path.c_str(), &handle, flags | SQLITE_OPEN_NOMUTEX,
                                    /*zVfs=*/nullptr);
@@ -106,6 +109,7 @@ Status Database::Execute(const char* sql) {
 }
 
 int64_t Database::Changes() const { return sqlite3_changes64(handle_); }
+int64_t Database::LastRow() const { return sqlite3_last_insert_rowid(handle_); }
 
 Error Database::LastError() const {
   const int code = sqlite3_errcode(handle_) & 0xff;

@@ -74,6 +74,8 @@ class Database {
   Status Execute(const char* sql);
   /// Rows that the last statement changed.
   [[nodiscard]] int64_t Changes() const;
+  /// Row that the last insertion made.
+  [[nodiscard]] int64_t LastRow() const;
 
   std::mutex& mutex() { return mutex_; }
   [[nodiscard]] const std::string& path() const { return path_; }

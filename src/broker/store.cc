@@ -15,19 +15,18 @@ namespace {
 /// "assy" as PRAGMA application_id, so that file(1) and we know the file.
 constexpr int64_t kApplicationId = 0x61737379;
 
-constexpr const char* kSchema = R"(
-  CREATE TABLE sources(sha256 TEXT PRIMARY KEY, text BLOB NOT NULL);
+constexpr const char* kJobTables = R"(
+  CREATE TABLE sources(id INTEGER PRIMARY KEY, sha256 TEXT NOT NULL UNIQUE, text BLOB NOT NULL);
   CREATE TABLE jobs(
     sequence INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
     owner TEXT NOT NULL,
     idempotency TEXT,
-    fingerprint TEXT NOT NULL,
     task_id TEXT NOT NULL,
-    task_source TEXT REFERENCES sources,
+    task_source INTEGER REFERENCES sources,
     entry TEXT NOT NULL,
     submission_entry TEXT NOT NULL,
-    source TEXT NOT NULL REFERENCES sources,
+    source INTEGER NOT NULL REFERENCES sources,
     options TEXT NOT NULL,
     priority INTEGER NOT NULL,
     timeout_s REAL NOT NULL,
@@ -42,10 +41,19 @@ constexpr const char* kSchema = R"(
     status TEXT,
     verdict TEXT,
     raw TEXT);
+)";
+
+// What few rows have, few rows are in: an index costs every job that is in it a write.
+constexpr const char* kJobIndexes = R"(
   CREATE UNIQUE INDEX jobs_idempotency ON jobs(owner, idempotency) WHERE idempotency IS NOT NULL;
   CREATE INDEX jobs_unfinished ON jobs(sequence) WHERE state < 2;
   CREATE INDEX jobs_owner ON jobs(owner, sequence);
   CREATE INDEX jobs_task ON jobs(task_id, sequence);
+  CREATE INDEX jobs_source ON jobs(source);
+  CREATE INDEX jobs_task_source ON jobs(task_source) WHERE task_source IS NOT NULL;
+)";
+
+constexpr const char* kDocuments = R"(
   CREATE TABLE documents(
     kind TEXT NOT NULL, id TEXT NOT NULL, document TEXT NOT NULL, changed INTEGER NOT NULL,
     changed_at REAL NOT NULL DEFAULT 0,
@@ -53,27 +61,18 @@ constexpr const char* kSchema = R"(
   CREATE INDEX documents_changed ON documents(kind, changed);
 )";
 
-// Made for old stores too, see Migrate(). For the deletion of what is old; the indexes of sources
-// are what SQLite looks into before it lets one go.
-constexpr const char* kRetentionIndexes = R"(
-  CREATE INDEX jobs_finished ON jobs(finished_at) WHERE state = 2;
-  CREATE INDEX jobs_source ON jobs(source);
-  CREATE INDEX jobs_task_source ON jobs(task_source);
-  CREATE INDEX documents_age ON documents(kind, changed_at);
-)";
-
 static_assert(static_cast<int>(JobState::kDone) == 2, "the index jobs_unfinished names it");
 
 // Columns in the order in which ReadJob() takes them.
 #define ASSAY_JOB_COLUMNS                                                                     \
-  "j.sequence, j.id, j.owner, j.idempotency, j.fingerprint, j.task_id, j.entry, "             \
+  "j.sequence, j.id, j.owner, j.idempotency, j.task_id, j.entry, "                            \
   "j.submission_entry, j.options, j.priority, j.timeout_s, j.state, j.cancel, j.deliveries, " \
   "j.losses, j.submitted_at, j.started_at, j.finished_at, j.worker, j.verdict"
 // What is large comes after them, where it is wanted.
 #define ASSAY_WHOLE_JOB           \
   "SELECT " ASSAY_JOB_COLUMNS     \
   ", s.text, t.text, j.raw FROM " \
-  "jobs j JOIN sources s ON s.sha256 = j.source LEFT JOIN sources t ON t.sha256 = j.task_source "
+  "jobs j JOIN sources s ON s.id = j.source LEFT JOIN sources t ON t.id = j.task_source "
 #define ASSAY_MATCHES                                                             \
   "WHERE (?1 = '' OR j.owner = ?1) AND (?2 < 0 OR j.state = ?2) AND (?3 = '' OR " \
   "j.task_id = ?3) AND (?4 = '' OR j.status = ?4) AND j.sequence < ?5 "
@@ -93,31 +92,30 @@ StoredJob ReadJob(const Query& query) {
   job.request.id = query.Text(1);
   job.request.owner = query.Text(2);
   job.request.idempotency = query.Text(3);
-  stored.fingerprint = query.Text(4);
-  job.request.task_id = query.Text(5);
-  job.request.entry = query.Text(6);
-  job.request.submission_entry = query.Text(7);
-  job.request.options = Parsed(query.Text(8));
-  job.request.priority = static_cast<int>(query.Int(9));
-  job.request.timeout_s = query.Real(10);
-  job.state = static_cast<JobState>(query.Int(11));
-  stored.cancel_requested = query.Int(12) != 0;
-  job.deliveries = static_cast<int>(query.Int(13));
-  stored.losses = static_cast<int>(query.Int(14));
-  job.submitted_at = query.Real(15);
-  job.started_at = query.Real(16);
-  job.finished_at = query.Real(17);
-  job.worker = query.Text(18);
-  if (!query.IsNull(19)) job.verdict = Parsed(query.Text(19));
+  job.request.task_id = query.Text(4);
+  job.request.entry = query.Text(5);
+  job.request.submission_entry = query.Text(6);
+  job.request.options = Parsed(query.Text(7));
+  job.request.priority = static_cast<int>(query.Int(8));
+  job.request.timeout_s = query.Real(9);
+  job.state = static_cast<JobState>(query.Int(10));
+  stored.cancel_requested = query.Int(11) != 0;
+  job.deliveries = static_cast<int>(query.Int(12));
+  stored.losses = static_cast<int>(query.Int(13));
+  job.submitted_at = query.Real(14);
+  job.started_at = query.Real(15);
+  job.finished_at = query.Real(16);
+  job.worker = query.Text(17);
+  if (!query.IsNull(18)) job.verdict = Parsed(query.Text(18));
   return stored;
 }
 
 StoredJob ReadWholeJob(const Query& query) {
   StoredJob stored = ReadJob(query);
-  stored.job.request.source = query.Text(20);
-  stored.job.request.task_source = query.Text(21);
-  if (!query.IsNull(22))
-    for (auto& [key, value] : Parsed(query.Text(22))) stored.job.verdict[key] = std::move(value);
+  stored.job.request.source = query.Text(19);
+  stored.job.request.task_source = query.Text(20);
+  if (!query.IsNull(21))
+    for (auto& [key, value] : Parsed(query.Text(21))) stored.job.verdict[key] = std::move(value);
   return stored;
 }
 
@@ -150,11 +148,11 @@ Result<UniqueFd> LockForWriting(const std::string& path) {
 
 }  // namespace
 
-std::string Fingerprint(const JobRequest& request) {
-  // Serialized JSON is an unambiguous concatenation.
-  return Sha256Hex(json::serialize(json::array{request.task_id, request.task_source, request.entry,
-                                               request.submission_entry, request.source,
-                                               request.options, request.timeout_s}));
+bool SameQuestion(const JobRequest& one, const JobRequest& other) {
+  return one.task_id == other.task_id && one.task_source == other.task_source &&
+         one.entry == other.entry && one.submission_entry == other.submission_entry &&
+         one.source == other.source && one.options == other.options &&
+         one.timeout_s == other.timeout_s;
 }
 
 Result<std::unique_ptr<Store>> Store::Open(const std::string& path, Mode mode) {
@@ -168,14 +166,33 @@ Result<std::unique_ptr<Store>> Store::Open(const std::string& path, Mode mode) {
       Database::Open({.path = path, .read_only = mode == Mode::kRead && !memory}));
   std::unique_ptr<Store> store(new Store(std::move(db), std::move(lock)));
   ASSAY_RETURN_IF_ERROR(store->CheckVersion(mode == Mode::kWrite));
-  if (mode == Mode::kWrite) {
-    // FULL: a commit is on the disk when it returns, so that "accepted" and a verdict once shown
-    // also survive a loss of power, not only of the process (for that NORMAL would do). Commits are
-    // shared by all who wait, so it costs one fsync for many.
-    ASSAY_RETURN_IF_ERROR(store->db_->Execute(
-        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;"));
-  }
+  if (mode == Mode::kWrite) ASSAY_RETURN_IF_ERROR(store->OpenForWriting());
   return store;
+}
+
+Status Store::OpenForWriting() {
+  // NORMAL: SQLite syncs the log only before it moves it into the database, which is then never
+  // torn. Sync() does the rest, so that the next commits need not wait for the disk.
+  ASSAY_RETURN_IF_ERROR(db_->Execute(
+      "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
+      // Indexes of ids and hashes are written at random places: 64 MiB of them stay in memory, and
+      // a page that changes often is moved into the database once for 16 MiB of log.
+      "PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 4096;"
+      // Some distributions overwrite with zeros what moves or goes, which is more to write.
+      "PRAGMA secure_delete = OFF;"));
+  if (db_->path() == ":memory:") return {};
+  // SQLite makes the log when it first needs it, and keeps it as long as this connection is open.
+  ASSAY_RETURN_IF_ERROR(db_->Execute("BEGIN IMMEDIATE; COMMIT;"));
+  const std::string path = db_->path() + "-wal";
+  wal_ = UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!wal_.valid()) return ErrnoError("cannot open '" + path + "'", errno);
+  return {};
+}
+
+Status Store::Sync() const {
+  if (wal_.valid() && ::fdatasync(wal_.get()) != 0)
+    return ErrnoError("cannot sync the log of '" + db_->path() + "'", errno);
+  return {};
 }
 
 Status Store::CheckVersion(bool may_write) {
@@ -185,8 +202,8 @@ Status Store::CheckVersion(bool may_write) {
                          Pragma(db_.get(), "SELECT count(*) FROM sqlite_master"));
   if (tables == 0 && version == 0 && may_write) {
     const std::string create = fmt::format(
-        "BEGIN IMMEDIATE; {} {} PRAGMA application_id = {}; PRAGMA user_version = {}; COMMIT;",
-        kSchema, kRetentionIndexes, kApplicationId, kVersion);
+        "BEGIN IMMEDIATE; {} {} {} PRAGMA application_id = {}; PRAGMA user_version = {}; COMMIT;",
+        kJobTables, kJobIndexes, kDocuments, kApplicationId, kVersion);
     return db_->Execute(create.c_str());
   }
   if (application != kApplicationId)
@@ -201,76 +218,113 @@ Status Store::CheckVersion(bool may_write) {
   if (version < 1)
     return Err(ErrorCode::kInvalid, "'{}' has tables of the unknown version {}", db_->path(),
                version);
-  return may_write && version < kVersion ? Migrate(version) : Status();
+  if (version == kVersion) return {};
+  if (may_write) return Migrate(version);
+  return Err(ErrorCode::kInvalid,
+             "'{}' was made by an older Assay (its tables have version {}); `assay serve --store` "
+             "brings it up to date",
+             db_->path(), version);
 }
 
-/// Whole or not at all. Readers know all versions: what is added they do not read.
+/// Whole or not at all.
 Status Store::Migrate(int64_t version) {
   std::string changes = "BEGIN IMMEDIATE;";
-  if (version < 2) {
+  if (version < 2)
     // When a document changed is not known; it counts from now.
-    changes += "ALTER TABLE documents ADD COLUMN changed_at REAL NOT NULL DEFAULT 0;";
-    changes += "UPDATE documents SET changed_at = strftime('%s', 'now');";
-    changes += kRetentionIndexes;
-  }
+    changes += R"(
+      ALTER TABLE documents ADD COLUMN changed_at REAL NOT NULL DEFAULT 0;
+      UPDATE documents SET changed_at = strftime('%s', 'now');)";
+  // Sources were named by their hashes. The old tables' indexes go with them.
+  changes += "ALTER TABLE sources RENAME TO old_sources; ALTER TABLE jobs RENAME TO old_jobs;";
+  changes += kJobTables;
+  changes += R"(
+    INSERT INTO sources(sha256, text) SELECT sha256, text FROM old_sources;
+    INSERT INTO jobs SELECT sequence, j.id, owner, idempotency, task_id, t.id, entry,
+      submission_entry, s.id, options, priority, timeout_s, state, cancel, deliveries, losses,
+      submitted_at, started_at, finished_at, worker, status, verdict, raw
+      FROM old_jobs j JOIN sources s ON s.sha256 = j.source
+      LEFT JOIN sources t ON t.sha256 = j.task_source;
+    DROP TABLE old_jobs; DROP TABLE old_sources; DROP INDEX IF EXISTS documents_age;)";
+  changes += kJobIndexes;
   changes += fmt::format("PRAGMA user_version = {}; COMMIT;", kVersion);
   const Status status = db_->Execute(changes.c_str());
   if (!status.ok()) static_cast<void>(db_->Execute("ROLLBACK"));
   return status;
 }
 
-Status Store::PutSource(const std::string& text, const std::string& sha256) {
-  Query query(db_.get(), "INSERT OR IGNORE INTO sources(sha256, text) VALUES (?1, ?2)");
-  return query.Bind(1, sha256).Bind(2, text).Run();
+Result<Store::Source> Store::PutSource(const std::string& text) {
+  const std::string sha256 = Sha256Hex(text);
+  {
+    Query query(db_.get(),
+                "INSERT INTO sources(sha256, text) VALUES (?1, ?2) ON CONFLICT DO NOTHING");
+    ASSAY_RETURN_IF_ERROR(query.Bind(1, sha256).Bind(2, text).Run());
+    if (db_->Changes() == 1) return Source{db_->LastRow(), true};
+  }
+  Query query(db_.get(), "SELECT id FROM sources WHERE sha256 = ?1");
+  if (query.Bind(1, sha256).Step()) return Source{query.Int(0), false};
+  if (!query.status().ok()) return query.status().error();
+  return Err(ErrorCode::kInternal, "a source is neither new nor there");
 }
 
-Status Store::Insert(const StoredJob& stored) {
-  const Job& job = stored.job;
+Result<bool> Store::Insert(const Job& job, const VerdictText* verdict) {
   const JobRequest& request = job.request;
-  const std::string source = Sha256Hex(request.source);
-  ASSAY_RETURN_IF_ERROR(PutSource(request.source, source));
-  const std::string task_source = request.task_source.empty() ? "" : Sha256Hex(request.task_source);
-  if (!task_source.empty()) ASSAY_RETURN_IF_ERROR(PutSource(request.task_source, task_source));
+  ASSAY_ASSIGN_OR_RETURN(const Source source, PutSource(request.source));
+  Source task_source;
+  if (!request.task_source.empty()) {
+    ASSAY_ASSIGN_OR_RETURN(task_source, PutSource(request.task_source));
+  }
   Query query(db_.get(),
-              "INSERT INTO jobs(sequence, id, owner, idempotency, fingerprint, task_id, "
-              "task_source, entry, submission_entry, source, options, priority, timeout_s, state, "
-              "submitted_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, "
-              "?15)");
+              "INSERT INTO jobs(sequence, id, owner, idempotency, task_id, task_source, entry, "
+              "submission_entry, source, options, priority, timeout_s, submitted_at, state, "
+              "deliveries, started_at, finished_at, worker, status, verdict, raw) VALUES (?1, ?2, "
+              "?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, "
+              "?21) ON CONFLICT DO NOTHING");
   query.Bind(1, job.sequence).Bind(2, request.id).Bind(3, request.owner);
-  if (request.idempotency.empty())
-    query.BindNull(4);
-  else
-    query.Bind(4, request.idempotency);
-  query.Bind(5, stored.fingerprint).Bind(6, request.task_id);
-  if (task_source.empty())
-    query.BindNull(7);
-  else
-    query.Bind(7, task_source);
-  return query.Bind(8, request.entry)
-      .Bind(9, request.submission_entry)
-      .Bind(10, source)
-      .Bind(11, json::serialize(request.options))
-      .Bind(12, request.priority)
-      .Bind(13, request.timeout_s)
-      .Bind(14, static_cast<int>(job.state))
-      .Bind(15, job.submitted_at)
-      .Run();
+  if (!request.idempotency.empty()) query.Bind(4, request.idempotency);
+  query.Bind(5, request.task_id);
+  if (!request.task_source.empty()) query.Bind(6, task_source.id);
+  query.Bind(7, request.entry)
+      .Bind(8, request.submission_entry)
+      .Bind(9, source.id)
+      .Bind(10, json::serialize(request.options))
+      .Bind(11, request.priority)
+      .Bind(12, request.timeout_s)
+      .Bind(13, job.submitted_at);
+  if (verdict == nullptr) {
+    query.Bind(14, static_cast<int>(JobState::kQueued)).Bind(15, 0);
+    query.Bind(16, 0.0).Bind(17, 0.0).Bind(18, "");
+  } else {
+    query.Bind(14, static_cast<int>(JobState::kDone)).Bind(15, job.deliveries);
+    query.Bind(16, job.started_at).Bind(17, job.finished_at).Bind(18, job.worker);
+    query.Bind(19, verdict->status).Bind(20, verdict->verdict);
+    if (!verdict->raw.empty()) query.Bind(21, verdict->raw);
+  }
+  ASSAY_RETURN_IF_ERROR(query.Run());
+  if (db_->Changes() == 1) return true;
+  for (const Source& unused : {source, task_source}) {
+    if (!unused.fresh) continue;
+    Query drop(db_.get(), "DELETE FROM sources WHERE id = ?1");
+    ASSAY_RETURN_IF_ERROR(drop.Bind(1, unused.id).Run());
+  }
+  return false;
 }
 
 Status Store::SetRunning(const Job& job) {
   Query query(db_.get(),
               "UPDATE jobs SET state = 1, deliveries = ?2, started_at = ?3, worker = ?4 "
-              "WHERE id = ?1");
-  return query.Bind(1, job.request.id)
+              "WHERE sequence = ?1 AND state < 2");
+  return query.Bind(1, job.sequence)
       .Bind(2, job.deliveries)
       .Bind(3, job.started_at)
       .Bind(4, job.worker)
       .Run();
 }
 
-Status Store::SetQueued(const std::string& id, int losses) {
-  Query query(db_.get(), "UPDATE jobs SET state = 0, losses = ?2 WHERE id = ?1 AND state < 2");
-  return query.Bind(1, id).Bind(2, losses).Run();
+Status Store::SetQueued(const Job& job, int losses) {
+  Query query(db_.get(),
+              "UPDATE jobs SET state = 0, deliveries = ?2, losses = ?3 WHERE sequence = ?1 AND "
+              "state < 2");
+  return query.Bind(1, job.sequence).Bind(2, job.deliveries).Bind(3, losses).Run();
 }
 
 Status Store::SetCancelRequested(const std::string& id) {
@@ -279,31 +333,38 @@ Status Store::SetCancelRequested(const std::string& id) {
 }
 
 Store::VerdictText Store::Prepare(const json::object& verdict) {
-  json::object kept;
-  json::object raw;
-  for (const auto& [key, value] : verdict) {
+  VerdictText text{.status = GetString(verdict, "status"), .verdict = {}, .raw = {}};
+  for (const auto& member : verdict) {
     const bool rare = std::find(std::begin(kRawMembers), std::end(kRawMembers),
-                                std::string_view(key)) != std::end(kRawMembers);
-    (rare ? raw : kept)[key] = value;
+                                std::string_view(member.key())) != std::end(kRawMembers);
+    std::string& out = rare ? text.raw : text.verdict;
+    out += out.empty() ? '{' : ',';
+    out += json::serialize(member.key());
+    out += ':';
+    out += json::serialize(member.value());
   }
-  return {std::string(GetString(verdict, "status")), json::serialize(kept),
-          raw.empty() ? "" : json::serialize(raw)};
+  if (text.verdict.empty()) text.verdict = "{";
+  text.verdict += '}';
+  if (!text.raw.empty()) text.raw += '}';
+  return text;
 }
 
 Status Store::SetDone(const Job& job, int delivery, const VerdictText& verdict) {
   Query query(db_.get(),
-              "UPDATE jobs SET state = 2, finished_at = ?3, worker = ?4, status = ?5, verdict = "
-              "?6, raw = ?7 WHERE id = ?1 AND state < 2 AND deliveries = ?2");
-  query.Bind(1, job.request.id)
+              "UPDATE jobs SET state = 2, deliveries = ?2, started_at = ?3, finished_at = ?4, "
+              "worker = ?5, status = ?6, verdict = ?7, raw = ?8 WHERE sequence = ?1 AND state < 2 "
+              "AND deliveries <= ?2");
+  query.Bind(1, job.sequence)
       .Bind(2, delivery)
-      .Bind(3, job.finished_at)
-      .Bind(4, job.worker)
-      .Bind(5, verdict.status)
-      .Bind(6, verdict.verdict);
+      .Bind(3, job.started_at)
+      .Bind(4, job.finished_at)
+      .Bind(5, job.worker)
+      .Bind(6, verdict.status)
+      .Bind(7, verdict.verdict);
   if (verdict.raw.empty())
-    query.BindNull(7);
+    query.BindNull(8);
   else
-    query.Bind(7, verdict.raw);
+    query.Bind(8, verdict.raw);
   ASSAY_RETURN_IF_ERROR(query.Run());
   if (db_->Changes() == 1) return {};
   return Err(ErrorCode::kClosed, "{}: delivery {} is not the last one any more", job.request.id,
@@ -312,16 +373,16 @@ Status Store::SetDone(const Job& job, int delivery, const VerdictText& verdict) 
 
 Result<std::vector<std::string>> Store::DeleteFinished(double before, size_t limit) {
   std::vector<std::string> ids;
-  std::set<std::string> sources;
+  std::set<int64_t> sources;
   {
     Query query(db_.get(),
-                "SELECT id, source, task_source FROM jobs WHERE state = 2 AND finished_at < ?1 "
-                "ORDER BY finished_at LIMIT ?2");
+                "SELECT id, source, task_source FROM (SELECT id, source, task_source, finished_at "
+                "FROM jobs WHERE state = 2 ORDER BY sequence LIMIT ?2) WHERE finished_at < ?1");
     query.Bind(1, before).Bind(2, static_cast<int64_t>(limit));
     while (query.Step()) {
       ids.push_back(query.Text(0));
-      sources.insert(query.Text(1));
-      if (!query.IsNull(2)) sources.insert(query.Text(2));
+      sources.insert(query.Int(1));
+      if (!query.IsNull(2)) sources.insert(query.Int(2));
     }
     ASSAY_RETURN_IF_ERROR(query.status());
   }
@@ -329,11 +390,11 @@ Result<std::vector<std::string>> Store::DeleteFinished(double before, size_t lim
     Query query(db_.get(), "DELETE FROM jobs WHERE id = ?1");
     ASSAY_RETURN_IF_ERROR(query.Bind(1, id).Run());
   }
-  for (const std::string& sha256 : sources) {
+  for (const int64_t id : sources) {
     Query query(db_.get(),
-                "DELETE FROM sources WHERE sha256 = ?1 AND NOT EXISTS (SELECT 1 FROM jobs WHERE "
+                "DELETE FROM sources WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM jobs WHERE "
                 "source = ?1) AND NOT EXISTS (SELECT 1 FROM jobs WHERE task_source = ?1)");
-    ASSAY_RETURN_IF_ERROR(query.Bind(1, sha256).Run());
+    ASSAY_RETURN_IF_ERROR(query.Bind(1, id).Run());
   }
   return ids;
 }
@@ -422,8 +483,9 @@ Result<std::vector<std::string>> Store::ListDocuments(const std::string& kind, s
 
 Result<size_t> Store::DeleteOldDocuments(const std::string& kind, double before, size_t limit) {
   Query query(db_.get(),
-              "DELETE FROM documents WHERE kind = ?1 AND id IN (SELECT id FROM documents WHERE "
-              "kind = ?1 AND changed_at < ?2 ORDER BY changed_at LIMIT ?3)");
+              "DELETE FROM documents WHERE kind = ?1 AND id IN (SELECT id FROM (SELECT id, "
+              "changed_at FROM documents WHERE kind = ?1 ORDER BY changed LIMIT ?3) WHERE "
+              "changed_at < ?2)");
   ASSAY_RETURN_IF_ERROR(
       query.Bind(1, kind).Bind(2, before).Bind(3, static_cast<int64_t>(limit)).Run());
   return static_cast<size_t>(db_->Changes());

@@ -18,7 +18,6 @@ StoredJob Stored(int64_t sequence, const std::string& source = "pass") {
   stored.job.request.options = {{"time", false}};
   stored.job.sequence = sequence;
   stored.job.submitted_at = 100.5;
-  stored.fingerprint = Fingerprint(stored.job.request);
   return stored;
 }
 
@@ -57,11 +56,11 @@ TEST(Store, RefusesWhatIsNoStore) {
 TEST(Store, RefusesANewerFileAndSaysSo) {
   const test::TempFolder folder;
   const std::string path = folder.File("s.db");
-  ASSERT_TRUE(OpenStore(path)->db().Execute("PRAGMA user_version = 3").ok());
+  ASSERT_TRUE(OpenStore(path)->db().Execute("PRAGMA user_version = 4").ok());
   for (const Store::Mode mode : {Store::Mode::kWrite, Store::Mode::kRead}) {
     const Error error = OpenError(path, mode);
     EXPECT_EQ(error.code, ErrorCode::kInvalid);
-    EXPECT_THAT(error.message, HasSubstr("made by a newer Assay (its tables have version 3"));
+    EXPECT_THAT(error.message, HasSubstr("made by a newer Assay (its tables have version 4"));
   }
 }
 
@@ -77,10 +76,16 @@ TEST(Store, HasOneWriter) {
   OpenStore(path);
 }
 
-TEST(Store, CommitsAreOnTheDisk) {
+TEST(Store, SyncIsOfTheLogThatHoldsTheCommits) {
+  EXPECT_FALSE(OpenStore(":memory:")->on_disk());
+  EXPECT_TRUE(OpenStore(":memory:")->Sync().ok());
   const test::TempFolder folder;
   std::unique_ptr<Store> store = OpenStore(folder.File("s.db"));
-  EXPECT_EQ(Number(store.get(), "PRAGMA synchronous"), 2);  // FULL
+  EXPECT_TRUE(store->on_disk());
+  ASSERT_TRUE(store->Insert(Stored(1).job).ok());
+  EXPECT_GT(std::filesystem::file_size(folder.File("s.db-wal")), 0U);
+  EXPECT_TRUE(store->Sync().ok());
+  EXPECT_EQ(Number(store.get(), "PRAGMA synchronous"), 1);  // NORMAL: a commit does not wait
   Query mode(&store->db(), "PRAGMA journal_mode");
   ASSERT_TRUE(mode.Step());
   EXPECT_EQ(mode.Text(0), "wal");
@@ -92,11 +97,11 @@ TEST(Store, AReaderSeesWhatIsCommittedAndNothingElse) {
   std::unique_ptr<Store> writer = OpenStore(path);
   std::unique_ptr<Store> reader = OpenStore(path, Store::Mode::kRead);
   ASSERT_TRUE(writer->db().Execute("BEGIN IMMEDIATE").ok());
-  ASSERT_TRUE(writer->Insert(Stored(1)).ok());
+  ASSERT_TRUE(writer->Insert(Stored(1).job).ok());
   EXPECT_FALSE((*reader->Find("job-1")).has_value());
   ASSERT_TRUE(writer->db().Execute("COMMIT").ok());
   EXPECT_TRUE((*reader->Find("job-1")).has_value());
-  EXPECT_FALSE(reader->Insert(Stored(2)).ok());
+  EXPECT_FALSE(reader->Insert(Stored(2).job).ok());
 }
 
 TEST(Store, KeepsEveryField) {
@@ -109,11 +114,10 @@ TEST(Store, KeepsEveryField) {
   request.submission_entry = "Mine";
   request.priority = -4;
   request.timeout_s = 2.5;
-  ASSERT_TRUE(store->Insert(stored).ok());
+  ASSERT_TRUE(store->Insert(stored.job).ok());
   const std::optional<StoredJob> found = *store->FindIdempotent("local", "key");
   ASSERT_TRUE(found.has_value());
-  EXPECT_EQ(Fingerprint(found->job.request), Fingerprint(request));
-  EXPECT_EQ(found->fingerprint, stored.fingerprint);
+  EXPECT_TRUE(SameQuestion(found->job.request, request));
   EXPECT_EQ(found->job.request.source, request.source);
   EXPECT_EQ(found->job.request.task_source, request.task_source);
   EXPECT_EQ(found->job.request.priority, -4);
@@ -128,24 +132,27 @@ TEST(Store, KeepsEveryField) {
 TEST(Store, EqualSourcesAreStoredOnce) {
   std::unique_ptr<Store> store = OpenStore(":memory:");
   const std::string text(100'000, 'x');
-  for (int i = 1; i <= 20; ++i) ASSERT_TRUE(store->Insert(Stored(i, text)).ok());
-  ASSERT_TRUE(store->Insert(Stored(21, "other")).ok());
+  for (int i = 1; i <= 20; ++i) ASSERT_TRUE(store->Insert(Stored(i, text).job).ok());
+  ASSERT_TRUE(store->Insert(Stored(21, "other").job).ok());
   EXPECT_EQ(Number(store.get(), "SELECT count(*) FROM sources"), 2);
   EXPECT_EQ((*store->Find("job-20"))->job.request.source, text);
 }
 
 TEST(Store, AnIdIsUsedOnce) {
   std::unique_ptr<Store> store = OpenStore(":memory:");
-  ASSERT_TRUE(store->Insert(Stored(1)).ok());
+  ASSERT_TRUE(store->Insert(Stored(1).job).ok());
   StoredJob again = Stored(2);
   again.job.request.id = "job-1";
-  EXPECT_FALSE(store->Insert(again).ok());
+  again.job.request.source = "another";
+  EXPECT_FALSE(*store->Insert(again.job));
+  EXPECT_EQ(Number(store.get(), "SELECT count(*) FROM jobs"), 1);
+  EXPECT_EQ(Number(store.get(), "SELECT count(*) FROM sources"), 1);
 }
 
 TEST(Store, OnlyTheLastDeliveryEndsAJobAndOnlyOnce) {
   std::unique_ptr<Store> store = OpenStore(":memory:");
   StoredJob stored = Stored(1);
-  ASSERT_TRUE(store->Insert(stored).ok());
+  ASSERT_TRUE(store->Insert(stored.job).ok());
   Job& job = stored.job;
   job.deliveries = 2;
   ASSERT_TRUE(store->SetRunning(job).ok());
@@ -156,12 +163,32 @@ TEST(Store, OnlyTheLastDeliveryEndsAJobAndOnlyOnce) {
   ASSERT_TRUE(store->SetDone(job, 2).ok());
   job.verdict = {{"status", "incorrect"}};
   EXPECT_FALSE(store->SetDone(job, 2).ok());
-  ASSERT_TRUE(store->SetQueued("job-1", 1).ok());  // changes nothing
+  ASSERT_TRUE(store->SetQueued(job, 1).ok());  // changes nothing
   const Job kept = (*store->Find("job-1"))->job;
   EXPECT_EQ(kept.state, JobState::kDone);
   EXPECT_EQ(test::StatusOf(kept), "correct");
   EXPECT_EQ(GetArray(kept.verdict, "raw").size(), 3U);
   EXPECT_EQ(GetString(kept.verdict, "stdout"), "text");
+}
+
+TEST(Store, AJobThatIsDoneIsWrittenAtOnce) {
+  std::unique_ptr<Store> store = OpenStore(":memory:");
+  Job job = Stored(1).job;
+  job.deliveries = 1;
+  job.started_at = 101;
+  job.finished_at = 102;
+  job.worker = "w";
+  job.verdict = {{"status", "correct"}, {"raw", {1, 2}}};
+  const Store::VerdictText text = Store::Prepare(job.verdict);
+  ASSERT_TRUE(*store->Insert(job, &text));
+  EXPECT_EQ(store->SetDone(job, 1).error().code, ErrorCode::kClosed);
+  const Job kept = (*store->Find("job-1"))->job;
+  EXPECT_EQ(kept.state, JobState::kDone);
+  EXPECT_EQ(kept.verdict, job.verdict);
+  EXPECT_EQ(kept.deliveries, 1);
+  EXPECT_EQ(kept.finished_at, 102);
+  EXPECT_EQ(kept.worker, "w");
+  EXPECT_THAT(*store->Unfinished(), ::testing::IsEmpty());
 }
 
 TEST(Store, PagesAndFilters) {
@@ -170,7 +197,7 @@ TEST(Store, PagesAndFilters) {
     StoredJob stored = Stored(i);
     stored.job.request.owner = i % 3 == 0 ? "b" : "a";
     stored.job.request.task_id = i > 5 ? "t/x" : "t/y";
-    ASSERT_TRUE(store->Insert(stored).ok());
+    ASSERT_TRUE(store->Insert(stored.job).ok());
     if (i % 2 != 0) continue;
     stored.job.verdict = {{"status", i == 8 ? "correct" : "timeout"}, {"raw", "large"}};
     ASSERT_TRUE(store->SetDone(stored.job, 0).ok());
@@ -221,15 +248,14 @@ TEST(Store, Documents) {
   EXPECT_EQ(GetInt(*store->GetDocument("key", "e1"), "n"), 1);
 }
 
-TEST(Fingerprint, IsOfTheQuestionOnly) {
+TEST(SameQuestion, LooksAtWhatDecidesTheVerdict) {
   const JobRequest request = test::Request();
   JobRequest other = request;
   other.id = "x";
   other.owner = "y";
   other.idempotency = "z";
   other.priority = 9;
-  EXPECT_EQ(Fingerprint(other), Fingerprint(request));
-  std::set<std::string> all{Fingerprint(request)};
+  EXPECT_TRUE(SameQuestion(other, request));
   for (const auto& change : std::vector<std::function<void(JobRequest*)>>{
            [](JobRequest* r) { r->task_id += "2"; }, [](JobRequest* r) { r->task_source = "s"; },
            [](JobRequest* r) { r->entry = "E"; }, [](JobRequest* r) { r->submission_entry = "E"; },
@@ -238,7 +264,7 @@ TEST(Fingerprint, IsOfTheQuestionOnly) {
            [](JobRequest* r) { r->timeout_s = 1; }}) {
     other = request;
     change(&other);
-    EXPECT_TRUE(all.insert(Fingerprint(other)).second);
+    EXPECT_FALSE(SameQuestion(other, request));
   }
 }
 

@@ -1,5 +1,6 @@
 #include "broker/store_writer.h"
 
+#include <algorithm>
 #include <future>
 
 namespace assay {
@@ -10,27 +11,37 @@ constexpr size_t kMaxBatch = 512;
 
 }  // namespace
 
-StoreWriter::StoreWriter(Store* store) : store_(store), thread_([this] { Work(); }) {}
+StoreWriter::StoreWriter(Store* store) : store_(store) {
+  if (store->on_disk()) syncer_ = std::thread([this] { SyncCommitted(); });
+  committer_ = std::thread([this] { CommitPosted(); });
+}
 
 StoreWriter::~StoreWriter() {
   {
     const std::lock_guard guard(mutex_);
     stopping_ = true;
   }
-  changed_.notify_all();
-  thread_.join();
-}
-
-void StoreWriter::Post(Change change, Done done) {
+  posted_.notify_one();
+  committer_.join();
   {
     const std::lock_guard guard(mutex_);
-    queue_.push_back({std::move(change), std::move(done)});
+    all_committed_ = true;
   }
-  changed_.notify_one();
+  committed_.notify_one();
+  if (syncer_.joinable()) syncer_.join();
+}
+
+void StoreWriter::Post(Change change, Done durable, Done committed) {
+  {
+    const std::lock_guard guard(mutex_);
+    queue_.push_back({std::move(change), std::move(durable), std::move(committed), {}});
+  }
+  posted_.notify_one();
 }
 
 Status StoreWriter::Run(Change change) {
-  ASSAY_CHECK(std::this_thread::get_id() != thread_.get_id());
+  const std::thread::id self = std::this_thread::get_id();
+  ASSAY_CHECK(self != committer_.get_id() && self != syncer_.get_id());
   // Shared: the waiting side may be gone before set_value() has returned.
   auto promise = std::make_shared<std::promise<Status>>();
   std::future<Status> future = promise->get_future();
@@ -38,43 +49,59 @@ Status StoreWriter::Run(Change change) {
   return future.get();
 }
 
-Status StoreWriter::Commit(std::deque<Entry>* batch) {
-  const std::lock_guard guard(store_->db().mutex());
-  ASSAY_RETURN_IF_ERROR(store_->db().Execute("BEGIN IMMEDIATE"));
+Status StoreWriter::Commit(Entry* first, Entry* last) {
+  Database& db = store_->db();
+  const std::lock_guard guard(db.mutex());
+  ASSAY_RETURN_IF_ERROR(Query(&db, "BEGIN IMMEDIATE").Run());
   Status status;
-  for (Entry& entry : *batch) {
-    status = entry.change(store_);
-    if (!status.ok()) break;
-  }
-  if (status.ok()) status = store_->db().Execute("COMMIT");
+  for (Entry* entry = first; entry != last && status.ok(); ++entry) status = entry->change(store_);
+  if (status.ok()) status = Query(&db, "COMMIT").Run();
   // SQLite has undone it by itself after some errors; then this changes nothing.
-  if (!status.ok()) static_cast<void>(store_->db().Execute("ROLLBACK"));
+  if (!status.ok()) static_cast<void>(db.Execute("ROLLBACK"));
   return status;
 }
 
-void StoreWriter::Work() {
+void StoreWriter::CommitPosted() {
   std::unique_lock guard(mutex_);
   for (;;) {
-    changed_.wait(guard, [&] { return stopping_ || !queue_.empty(); });
+    posted_.wait(guard, [&] { return stopping_ || !queue_.empty(); });
     if (queue_.empty()) return;
-    std::deque<Entry> batch;
-    while (!queue_.empty() && batch.size() < kMaxBatch) {
-      batch.push_back(std::move(queue_.front()));
-      queue_.pop_front();
-    }
+    std::vector<Entry> posted = std::exchange(queue_, {});
     guard.unlock();
-    const Status status = Commit(&batch);
-    if (!status.ok() && batch.size() > 1) {
-      // One change's error must not be the others': each alone.
-      for (Entry& entry : batch) {
-        std::deque<Entry> single;
-        single.push_back(std::move(entry));
-        single.front().done(Commit(&single));
+    for (size_t begin = 0; begin < posted.size(); begin += kMaxBatch) {
+      Entry* const first = posted.data() + begin;
+      Entry* const last = first + std::min(kMaxBatch, posted.size() - begin);
+      const Status status = Commit(first, last);
+      for (Entry* entry = first; entry != last; ++entry) {
+        // One change's error must not be the others': each alone.
+        entry->status = status.ok() || last - first == 1 ? status : Commit(entry, entry + 1);
+        entry->change = nullptr;
+        if (entry->committed) entry->committed(entry->status);
+        if (!syncer_.joinable() && entry->durable) entry->durable(entry->status);
       }
-    } else {
-      for (Entry& entry : batch) entry.done(status);
     }
-    batch.clear();
+    guard.lock();
+    if (!syncer_.joinable()) continue;
+    const bool idle = unsynced_.empty();
+    for (Entry& entry : posted)
+      if (entry.durable) unsynced_.push_back(std::move(entry));
+    if (idle && !unsynced_.empty()) committed_.notify_one();
+  }
+}
+
+void StoreWriter::SyncCommitted() {
+  std::unique_lock guard(mutex_);
+  for (;;) {
+    committed_.wait(guard, [&] { return all_committed_ || !unsynced_.empty(); });
+    if (unsynced_.empty()) return;
+    std::vector<Entry> batch = std::exchange(unsynced_, {});
+    guard.unlock();
+    if (const Status synced = store_->Sync(); !synced.ok())
+      Fatal(synced.error().message.c_str(), __FILE__, __LINE__);
+    for (Entry& entry : batch) {
+      entry.durable(entry.status);
+      entry.durable = nullptr;
+    }
     guard.lock();
   }
 }

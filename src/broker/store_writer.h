@@ -1,17 +1,24 @@
 #pragma once
 
 #include <condition_variable>
-#include <deque>
 #include <functional>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #include "broker/store.h"
 
 namespace assay {
 
-/// The one thread that writes a store. Everything that is waiting shares one transaction and so one
-/// fsync (group commit): the more there is to do, the less each costs. Thread-safe.
+/// Writes a store. A change is first committed, by one thread, and survives the process from then
+/// on; then synced, by another, and survives a loss of power. Everything that is waiting shares one
+/// transaction, and what was committed meanwhile one sync: the more there is to do, the less each
+/// costs, and no commit waits for the disk. Thread-safe.
+///
+///     Post ──▶ commit ── committed() ──▶ sync ── durable()
+///
+/// A disk that fails to sync ends the process: what it holds is not known any more, and the next
+/// start finds out.
 class StoreWriter {
  public:
   /// `store` outlives this.
@@ -23,28 +30,37 @@ class StoreWriter {
 
   /// Statements of one change. An error undoes the change; it may then run once more, alone.
   using Change = std::function<Status(Store*)>;
-  /// Called on the writer's thread once the change is durable, or with why it is not.
+  /// Called on one of the writer's threads, in the order of the posts; must not block.
   using Done = std::function<void(const Status&)>;
-  void Post(Change change, Done done);
+  /// Both are called with why it could not be, if it could not. Either may be null; a change whose
+  /// `durable` is null waits for no sync.
+  void Post(Change change, Done durable, Done committed = nullptr);
 
-  /// Posts and waits. Not on the writer's own thread.
+  /// Posts and waits until it is durable. Not on the writer's own threads.
   Status Run(Change change);
 
  private:
   struct Entry {
     Change change;
-    Done done;
+    Done durable;
+    Done committed;
+    Status status;
   };
 
-  void Work();
-  Status Commit(std::deque<Entry>* batch);
+  void CommitPosted();
+  void SyncCommitted();
+  Status Commit(Entry* first, Entry* last);
 
   Store* const store_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<Entry> queue_;
-  bool stopping_ = false;
-  std::thread thread_;
+  std::mutex mutex_;  ///< guards what follows
+  std::condition_variable posted_;
+  std::condition_variable committed_;
+  std::vector<Entry> queue_;
+  std::vector<Entry> unsynced_;
+  bool stopping_ = false;       ///< nothing is posted any more
+  bool all_committed_ = false;  ///< nor committed
+  std::thread committer_;
+  std::thread syncer_;  ///< of a store on a disk
 };
 
 }  // namespace assay

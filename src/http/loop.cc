@@ -91,6 +91,68 @@ void Loop::Tick() {
   }
 }
 
+std::shared_ptr<void> Loop::After(Seconds delay, std::function<void()> action) {
+  /// It may outlive the loop.
+  struct Handle {
+    Handle(std::weak_ptr<Loop> of, ActionKey at) : loop(std::move(of)), key(at) {}
+    Handle(const Handle&) = delete;
+    Handle& operator=(const Handle&) = delete;
+    ~Handle() {
+      if (const std::shared_ptr<Loop> alive = loop.lock()) alive->TakeBack(key);
+    }
+    const std::weak_ptr<Loop> loop;
+    const ActionKey key;
+  };
+  ActionKey key{DeadlineIn(delay), 0};
+  bool earliest = false;
+  {
+    const std::lock_guard lock(mutex_);
+    key.second = next_action_++;
+    actions_.emplace(key, std::move(action));
+    if (key.first < next_look_) {
+      next_look_ = key.first;
+      earliest = true;
+    }
+  }
+  if (earliest) asio::post(context_, [this] { ArmActions(); });
+  return std::make_shared<Handle>(weak_from_this(), key);
+}
+
+void Loop::TakeBack(const ActionKey& key) {
+  decltype(actions_)::node_type action;  // goes after the lock
+  const std::lock_guard lock(mutex_);
+  action = actions_.extract(key);
+}
+
+void Loop::ArmActions() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (next_look_ == TimePoint::max()) return;
+    actions_timer_.expires_at(next_look_);
+  }
+  actions_timer_.async_wait([this](const ErrorCodeOf& error) {
+    if (!error) RunActions();
+  });
+}
+
+void Loop::RunActions() {
+  const TimePoint now = Clock::now();
+  for (;;) {
+    decltype(actions_)::node_type due;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto first = actions_.begin();
+      if (first == actions_.end() || first->first.first > now) {
+        next_look_ = first == actions_.end() ? TimePoint::max() : first->first.first;
+        break;
+      }
+      due = actions_.extract(first);
+    }
+    due.mapped()();
+  }
+  ArmActions();
+}
+
 std::string Loop::NextId() { return id_prefix_ + fmt::format("{:x}", next_id_++); }
 
 }  // namespace assay::http

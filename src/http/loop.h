@@ -1,11 +1,15 @@
 #pragma once
 
+#include <functional>
 #include <list>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 #include "http/asio.h"
 
@@ -51,6 +55,12 @@ class Loop : public std::enable_shared_from_this<Loop> {
   void DrainAll();                                   ///< from any thread
   void AbortAll();                                   ///< from any thread
 
+  /// Runs `action` on the loop's thread after `delay`, unless the handle goes before; what is left
+  /// when the loop ends never runs. From any thread. A request's deadline is nearly always taken
+  /// back before it comes: setting and taking back costs a place in a map, and the loop is woken
+  /// only for one that is earlier than all it waits for.
+  [[nodiscard]] std::shared_ptr<void> After(Seconds delay, std::function<void()> action);
+
   /// The Date header, renewed by the tick.
   [[nodiscard]] const std::string& date() const { return date_; }
   /// A fresh request id: unique in this process and, by its random start, among processes.
@@ -62,6 +72,11 @@ class Loop : public std::enable_shared_from_this<Loop> {
   void AwaitEnd(TimePoint deadline);
   void ForEach(void (Connection::*call)());
 
+  using ActionKey = std::pair<TimePoint, uint64_t>;
+  void TakeBack(const ActionKey& key);
+  void ArmActions();
+  void RunActions();
+
   const Seconds tick_;
   asio::io_context context_{1};
   Timer timer_{context_};
@@ -69,6 +84,11 @@ class Loop : public std::enable_shared_from_this<Loop> {
   std::string date_;
   std::string id_prefix_;
   uint64_t next_id_ = 0;
+  Timer actions_timer_{context_};
+  std::mutex mutex_;  ///< guards what follows
+  std::map<ActionKey, std::function<void()>> actions_;
+  uint64_t next_action_ = 0;
+  TimePoint next_look_ = TimePoint::max();  ///< when the loop looks for actions, at the latest
   std::thread thread_;
 };
 

@@ -137,13 +137,6 @@ Result<Bound> BindTcp(const std::string& host, uint16_t port) {
   return BindAddress(*chosen, fmt::format("{}:{}", host, port));
 }
 
-/// A timer with its action; only handlers of its loop own it, so that it never outlives the loop.
-struct Pending {
-  explicit Pending(asio::io_context& context) : timer(context) {}
-  Timer timer;
-  std::function<void()> action;
-};
-
 class ServerImpl final : public Server, public Timers {
  public:
   explicit ServerImpl(const ServerOptions& options)
@@ -325,27 +318,7 @@ Status ServerImpl::Reload() {
 }
 
 std::shared_ptr<void> ServerImpl::After(Seconds delay, std::function<void()> action) {
-  const std::shared_ptr<Loop>& loop = loops_[next_loop_.fetch_add(1) % loops_.size()];
-  auto pending = std::make_shared<Pending>(loop->context());
-  pending->action = std::move(action);
-  auto cancelled = std::make_shared<std::atomic<bool>>(false);
-  const std::weak_ptr<Pending> weak = pending;
-  asio::post(loop->executor(), [pending = std::move(pending), cancelled, delay] {
-    if (cancelled->load()) return;
-    pending->timer.expires_after(std::chrono::duration_cast<Duration>(delay));
-    pending->timer.async_wait([pending, cancelled](const ErrorCodeOf& error) {
-      if (!error && !cancelled->load()) pending->action();
-    });
-  });
-  // The handle may outlive the server: it holds nothing of it.
-  return {cancelled.get(), [cancelled, weak, weak_loop = std::weak_ptr<Loop>(loop)](void*) {
-            cancelled->store(true);
-            const std::shared_ptr<Loop> alive = weak_loop.lock();
-            if (alive == nullptr) return;
-            asio::post(alive->executor(), [weak] {
-              if (const auto waiting = weak.lock()) waiting->timer.cancel();
-            });
-          }};
+  return loops_[next_loop_.fetch_add(1) % loops_.size()]->After(delay, std::move(action));
 }
 
 }  // namespace

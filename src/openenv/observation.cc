@@ -66,22 +66,24 @@ void AddTask(const ObservationContext& context, json::object* out) {
 /// The members that every observation has.
 json::object Base(const ObservationContext& context, std::string_view status) {
   const Episode& episode = *context.episode;
-  json::object out{{"task_id", episode.config().task_id},
-                   {"status", status},
-                   {"turn", episode.turn()},
-                   {"max_turns", episode.config().max_turns},
-                   {"checks_left", episode.checks_left()},
-                   {"feedback", ""},
-                   {"error", nullptr},
-                   {"masked", false},
-                   {"best_reward", OrNull(episode.best_reward())},
-                   {"best_turn", episode.best_turn() == 0 ? json::value(nullptr)
-                                                          : json::value(episode.best_turn())},
-                   {"best_speedup", episode.config().timing ? OrNull(episode.best_speedup())
-                                                            : json::value(nullptr)},
-                   {"done_reason", OrNull(episode.done_reason())},
-                   {"flags", json::array{}},
-                   {"metadata", json::object{}}};
+  json::object out;
+  out.reserve(40);  // of the largest
+  out["task_id"] = episode.config().task_id;
+  out["status"] = status;
+  out["turn"] = episode.turn();
+  out["max_turns"] = episode.config().max_turns;
+  out["checks_left"] = episode.checks_left();
+  out["feedback"] = "";
+  out["error"] = nullptr;
+  out["masked"] = false;
+  out["best_reward"] = OrNull(episode.best_reward());
+  out["best_turn"] =
+      episode.best_turn() == 0 ? json::value(nullptr) : json::value(episode.best_turn());
+  out["best_speedup"] =
+      episode.config().timing ? OrNull(episode.best_speedup()) : json::value(nullptr);
+  out["done_reason"] = OrNull(episode.done_reason());
+  out["flags"] = json::array{};
+  out["metadata"] = json::object{};
   if (!context.token.empty()) out["episode_token"] = context.token;
   if (episode.config().full_detail) AddTask(context, &out);
   return out;
@@ -143,13 +145,16 @@ json::array PlainFlags(const json::object& verdict) {
 
 }  // namespace
 
-json::object ToJson(const Envelope& envelope) {
-  json::value observation = envelope.observation;
+json::object ToJson(Envelope envelope) {
+  json::value observation(std::move(envelope.observation));
   MakeFinite(&observation);
-  json::object out{
-      {"observation", observation}, {"reward", OrNull(envelope.reward)}, {"done", envelope.done}};
-  if (const json::object& metadata = GetObject(envelope.observation, "metadata"); !metadata.empty())
-    out["metadata"] = metadata;
+  json::object out;
+  out.reserve(4);
+  json::object metadata = GetObject(observation.get_object(), "metadata");
+  out["observation"] = std::move(observation);
+  out["reward"] = OrNull(envelope.reward);
+  out["done"] = envelope.done;
+  if (!metadata.empty()) out["metadata"] = std::move(metadata);
   return out;
 }
 

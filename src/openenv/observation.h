@@ -19,7 +19,7 @@ struct Envelope {
 
 /// {"observation": ..., "reward": ..., "done": ...} and, when it has any, "metadata" a second time
 /// beside the observation, where newer clients look for it. Numbers that are not finite are null.
-json::object ToJson(const Envelope& envelope);
+json::object ToJson(Envelope envelope);
 
 /// A verdict as the episode sees it, and what it is worth.
 struct Scored {

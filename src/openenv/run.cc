@@ -96,7 +96,7 @@ Envelope EpisodeRun::Ready(const std::vector<std::string>& ignored) {
   Envelope envelope{.observation = ReadyObservation(Context()), .reward = {}, .done = false};
   if (!ignored.empty())
     envelope.observation["metadata"] = {{"ignored_reset_members", json::value_from(ignored)}};
-  Persist();
+  Persist(/*fresh=*/true);
   return envelope;
 }
 
@@ -402,6 +402,8 @@ void EpisodeRun::Abandon() {
     const std::lock_guard lock(mutex_);
     abandoned_ = true;
     waits.swap(waits_);
+    // Nothing was submitted to it: there is nothing to keep.
+    if (episode_.tickets().empty()) host_->writer->Drop(token_);
   }
   CancelOpen();
 }
@@ -451,12 +453,16 @@ json::object EpisodeRun::Document() const {
 }
 
 /// The lock is held. An episode without a token is that of one stateless request.
-void EpisodeRun::Persist() {
+void EpisodeRun::Persist(bool fresh) {
   if (token_.empty()) return;
-  host_->writer->Put(token_, [self = shared_from_this()] {
+  const auto document = [self = shared_from_this()] {
     const std::lock_guard lock(self->mutex_);
     return self->Document();
-  });
+  };
+  if (fresh)
+    host_->writer->PutNew(token_, document);
+  else
+    host_->writer->PutChanged(token_, document);
 }
 
 }  // namespace assay::openenv

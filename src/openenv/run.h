@@ -121,7 +121,7 @@ class EpisodeRun : public std::enable_shared_from_this<EpisodeRun> {
   void CancelOpen();
   void Remember(const Envelope& envelope);
   [[nodiscard]] json::object Document() const;
-  void Persist();
+  void Persist(bool fresh = false);
 
   const std::shared_ptr<const Host> host_;
   const Catalog::TaskPtr task_;

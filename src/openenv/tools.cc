@@ -93,7 +93,7 @@ ToolResult FromAnswer(Environment::Answer answer) {
                     : "Status: " + status + ".\n" + GetString(envelope.observation, "feedback");
   if (envelope.done && status != "episode_over")
     result.text += "\nThe episode is over: " + GetString(envelope.observation, "done_reason") + ".";
-  json::object whole = ToJson(envelope);
+  json::object whole = ToJson(std::move(envelope));
   result.data = std::move(whole["observation"].as_object());
   result.data["reward"] = whole["reward"];
   result.data["done"] = whole["done"];

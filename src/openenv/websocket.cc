@@ -14,7 +14,11 @@ namespace assay::openenv {
 namespace {
 
 json::object Message(std::string_view type, json::value data) {
-  return {{"type", type}, {"data", std::move(data)}};
+  json::object message;
+  message.reserve(2);
+  message["type"] = type;
+  message["data"] = std::move(data);
+  return message;
 }
 
 json::object ErrorMessage(const ProtocolError& error) { return Message("error", error.Data()); }
@@ -31,9 +35,9 @@ json::object InvalidMessage(json::array errors) {
   return ErrorMessage(ProtocolError::Invalid("the message is not valid", std::move(errors)));
 }
 
-json::object ToMessage(const Environment::Answer& answer) {
+json::object ToMessage(Environment::Answer answer) {
   if (const auto* error = std::get_if<ProtocolError>(&answer)) return ErrorMessage(*error);
-  return Message("observation", ToJson(std::get<Envelope>(answer)));
+  return Message("observation", ToJson(std::get<Envelope>(std::move(answer))));
 }
 
 class OpenEnvConnection : public Connection {
@@ -134,10 +138,11 @@ class OpenEnvConnection : public Connection {
                     ErrorMessage(ProtocolError::Invalid("the action is not valid",
                                                         std::move(parsed.errors))));
     // Only the telemetry wants the message again, and it may be long.
-    environment()->Step(
-        std::move(parsed.action), service()->settings().reply_deadline,
-        [self = Self(), message = telemetry_.open() ? message : json::object()](
-            Environment::Answer answer) { self->Record("step", message, ToMessage(answer)); });
+    environment()->Step(std::move(parsed.action), service()->settings().reply_deadline,
+                        [self = Self(), message = telemetry_.open() ? message : json::object()](
+                            Environment::Answer answer) {
+                          self->Record("step", message, ToMessage(std::move(answer)));
+                        });
   }
 
   void CallToolByStep(const json::object& message, const json::object& data) {

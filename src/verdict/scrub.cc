@@ -138,6 +138,16 @@ std::string ScrubAll(std::string_view text) {
   return HideAddresses(ShortenPaths(DropForeignFrames(clean)));
 }
 
+/// Names, numbers and hashes, most of what is shown: there is nothing in them to take out.
+bool IsPlain(std::string_view text) {
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (!IsDigit(c) && !IsLetter(c) && c != '_' && c != '-' && c != '.' && c != ':') return false;
+    if ((c == 'x' || c == 'X') && i > 0 && text[i - 1] == '0') return false;  // an address
+  }
+  return true;
+}
+
 /// Takes ":12" off the end of `text`.
 std::optional<int> TakeTrailingNumber(std::string_view* text) {
   size_t start = text->size();
@@ -212,6 +222,7 @@ std::string Scrub(std::string_view text, size_t max_bytes) {
 }
 
 std::string ScrubLine(std::string_view text, size_t max_bytes) {
+  if (text.size() <= max_bytes && IsPlain(text)) return std::string(text);
   std::string line;
   for (const char c : ScrubAll(text)) {
     if (!IsSpace(c))

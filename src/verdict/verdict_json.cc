@@ -52,6 +52,7 @@ json::value Tidy(const json::value& value) {
 json::value CorrectnessJson(const Correctness& checks) {
   const bool ran = checks.trials > 0;
   json::object out;
+  out.reserve(14);
   out["trials"] = checks.trials;
   out["passed"] = checks.passed;
   out["max_abs_err"] = ran ? Rounded(checks.max_abs_err) : json::value(nullptr);
@@ -125,6 +126,7 @@ json::value ClocksJson(const std::vector<DeviceClock>& clocks) {
 json::value TimingJson(const Verdict& verdict) {
   const TimingRecord& timing = verdict.records.timing;
   json::object out;
+  out.reserve(10);
   out["candidate_us"] = nullptr;
   out["reference_us"] = nullptr;
   out["speedup"] = nullptr;
@@ -189,6 +191,7 @@ json::value LintJson(const LintReport& lint) {
 
 json::value ErrorJson(const Failure& error) {
   json::object out;
+  out.reserve(6);
   out["kind"] = ToString(error.kind);
   out["stage"] = ToString(error.stage);
   out["name"] = Name(error.name);
@@ -224,6 +227,7 @@ json::value RoundsJson(const std::vector<RoundClock>& rounds) {
 json::object ToJson(const Verdict& verdict, bool full) {
   const Records& records = verdict.records;
   json::object out;
+  out.reserve(32);
   out["schema"] = kVerdictSchema;
   out["id"] = Name(records.id);
   out["task_id"] = Name(records.task_id);
