@@ -38,7 +38,8 @@ std::string ChoosePython(const std::string& named);
 
 /// Tasks named with --tasks (default: the built-in ones); a `task` that is a file is added too.
 Result<TaskRegistry> OpenTasks(const std::vector<std::string>& specs, const std::string& python);
-/// Looks up --task: an id, an alias, or the path of a .py file.
+/// Looks up --task: an id, an alias, or the path of a .py file; with "~<repair>" behind it a
+/// variant.
 Result<std::shared_ptr<const Task>> FindTask(TaskRegistry* registry, const std::string& task);
 
 /// Prints "assay: message" to standard error and returns the exit code that fits the error.

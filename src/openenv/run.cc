@@ -170,6 +170,7 @@ void EpisodeRun::Submit(Action action, TimePoint deadline, Reply reply) {
   job.task_id = task_->id;
   job.submission_entry = action.entry_point;
   job.source = std::move(extracted.code);
+  job.options = episode_.config().judging;
   job.options["time"] = !check && episode_.config().timing;
   sending->deadline = deadline;
   sending->defer = action.defer;

@@ -124,6 +124,7 @@ Result<std::unique_ptr<Device>> Device::Open(const DeviceOptions& options) {
     device->roofline_ = *std::move(roofline);
   else
     LogInfo("verdicts will have no roofline: {}", roofline.error().message);
+  device->baselines_ = std::make_unique<BaselineProcesses>(device->zygote_.get(), device->limits_);
   device->background_ = std::make_unique<BackgroundSet>();
   device->memory_watch_ = std::make_unique<MemoryWatch>(device->limits_.memory_bytes);
 
@@ -145,6 +146,7 @@ Result<std::unique_ptr<Device>> Device::Open(const DeviceOptions& options) {
 
 Device::~Device() {
   pool_.reset();
+  baselines_.reset();
   reference_.reset();
 }
 
