@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/json.h"
 #include "base/result.h"
 #include "task/task.h"
 
@@ -41,6 +42,9 @@ Result<TaskRegistry> OpenTasks(const std::vector<std::string>& specs, const std:
 /// Looks up --task: an id, an alias, or the path of a .py file; with "~<repair>" behind it a
 /// variant.
 Result<std::shared_ptr<const Task>> FindTask(TaskRegistry* registry, const std::string& task);
+
+/// Parameters of a reward mode from `name=value` pairs; a value that is no JSON is a string.
+Result<json::object> ParseSettings(const std::vector<std::string>& settings);
 
 /// Prints "assay: message" to standard error and returns the exit code that fits the error.
 int Report(const Error& error);

@@ -30,6 +30,19 @@ Result<TaskRegistry> OpenTasks(const std::vector<std::string>& specs, const std:
   return registry;
 }
 
+Result<json::object> ParseSettings(const std::vector<std::string>& settings) {
+  json::object parameters;
+  for (const std::string& setting : settings) {
+    const size_t equals = setting.find('=');
+    if (equals == std::string::npos || equals == 0)
+      return Err(ErrorCode::kInvalid, "--set wants NAME=VALUE, not '{}'", setting);
+    const std::string text = setting.substr(equals + 1);
+    const Result<json::value> value = ParseJson(text);
+    parameters[setting.substr(0, equals)] = value.ok() ? *value : json::value(text);
+  }
+  return parameters;
+}
+
 Result<std::shared_ptr<const Task>> FindTask(TaskRegistry* registry, const std::string& task) {
   struct stat status {};
   if (const VariantId variant = SplitVariant(task);

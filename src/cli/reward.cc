@@ -20,20 +20,6 @@ struct Options {
   bool as_json = false;
 };
 
-/// `name=value` pairs; a value that is no JSON is a string.
-Result<json::object> ParseSettings(const std::vector<std::string>& settings) {
-  json::object parameters;
-  for (const std::string& setting : settings) {
-    const size_t equals = setting.find('=');
-    if (equals == std::string::npos || equals == 0)
-      return Err(ErrorCode::kInvalid, "--set wants NAME=VALUE, not '{}'", setting);
-    const std::string text = setting.substr(equals + 1);
-    const Result<json::value> value = ParseJson(text);
-    parameters[setting.substr(0, equals)] = value.ok() ? *value : json::value(text);
-  }
-  return parameters;
-}
-
 Result<std::string> ReadInput(const std::string& file) {
   if (file != "-") return ReadFile(file);
   std::string text;

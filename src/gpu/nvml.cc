@@ -42,6 +42,97 @@ constexpr int kSmClock = 1;
 constexpr int kGpuSensor = 0;
 constexpr int kInsufficientSize = 7;  // how a count is answered when no room for the list is given
 
+/// The opened library, initialised for as long as this lives.
+class Nvml {
+ public:
+  static Result<std::unique_ptr<Nvml>> Open(const std::string& library);
+  ~Nvml() {
+    if (is_initialised_) table_.shutdown();
+  }
+  Nvml(const Nvml&) = delete;
+  Nvml& operator=(const Nvml&) = delete;
+
+  [[nodiscard]] const Table& table() const { return table_; }
+  [[nodiscard]] const StateTable& state() const { return state_; }
+  [[nodiscard]] Status Check(int code, const char* what) const {
+    if (code == 0) return {};
+    return Err(ErrorCode::kUnavailable, "{}: {}", what, table_.error_string(code));
+  }
+  [[nodiscard]] Result<unsigned> Count() const;
+  [[nodiscard]] Result<void*> DeviceAt(unsigned index) const;
+  [[nodiscard]] Result<std::string> Uuid(void* device) const;
+
+ private:
+  struct Closer {
+    void operator()(void* library) const { ::dlclose(library); }
+  };
+  explicit Nvml(void* handle) : handle_(handle) {}
+
+  std::unique_ptr<void, Closer> handle_;
+  Table table_{};
+  StateTable state_{};
+  bool is_initialised_ = false;
+};
+
+Result<std::unique_ptr<Nvml>> Nvml::Open(const std::string& library) {
+  void* handle = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr)
+    return Err(ErrorCode::kUnavailable, "no NVIDIA driver ({} cannot be opened)", library);
+  std::unique_ptr<Nvml> nvml(new Nvml(handle));
+  const char* missing = nullptr;
+  const auto load_optional = [&](auto*& slot, const char* name) {
+    void* symbol = ::dlsym(handle, name);
+    std::memcpy(&slot, &symbol, sizeof symbol);
+  };
+  const auto load = [&](auto*& slot, const char* name) {
+    load_optional(slot, name);
+    if (slot == nullptr && missing == nullptr) missing = name;
+  };
+  Table& table = nvml->table_;
+  load(table.init, "nvmlInit_v2");
+  load(table.shutdown, "nvmlShutdown");
+  load(table.error_string, "nvmlErrorString");
+  load(table.count, "nvmlDeviceGetCount_v2");
+  load(table.handle, "nvmlDeviceGetHandleByIndex_v2");
+  load(table.name, "nvmlDeviceGetName");
+  load(table.uuid, "nvmlDeviceGetUUID");
+  load(table.driver, "nvmlSystemGetDriverVersion");
+  load(table.capability, "nvmlDeviceGetCudaComputeCapability");
+  load(table.memory, "nvmlDeviceGetMemoryInfo");
+  if (missing != nullptr)
+    return Err(ErrorCode::kUnavailable, "{} has no {}: the driver is too old", library, missing);
+  StateTable& state = nvml->state_;
+  load_optional(state.clock, "nvmlDeviceGetClockInfo");
+  load_optional(state.max_clock, "nvmlDeviceGetMaxClockInfo");
+  load_optional(state.temperature, "nvmlDeviceGetTemperature");
+  load_optional(state.power, "nvmlDeviceGetPowerUsage");
+  load_optional(state.throttle, "nvmlDeviceGetCurrentClocksThrottleReasons");
+  load_optional(state.mig, "nvmlDeviceGetMigMode");
+  load_optional(state.ecc, "nvmlDeviceGetEccMode");
+  load_optional(state.processes, "nvmlDeviceGetComputeRunningProcesses_v3");
+  ASSAY_RETURN_IF_ERROR(nvml->Check(table.init(), "nvmlInit"));
+  nvml->is_initialised_ = true;
+  return nvml;
+}
+
+Result<unsigned> Nvml::Count() const {
+  unsigned count = 0;
+  ASSAY_RETURN_IF_ERROR(Check(table_.count(&count), "nvmlDeviceGetCount"));
+  return count;
+}
+
+Result<void*> Nvml::DeviceAt(unsigned index) const {
+  void* device = nullptr;
+  ASSAY_RETURN_IF_ERROR(Check(table_.handle(index, &device), "nvmlDeviceGetHandleByIndex"));
+  return device;
+}
+
+Result<std::string> Nvml::Uuid(void* device) const {
+  char text[128] = {};
+  ASSAY_RETURN_IF_ERROR(Check(table_.uuid(device, text, sizeof text), "nvmlDeviceGetUUID"));
+  return std::string(text);
+}
+
 GpuState ReadState(const StateTable& table, void* device) {
   GpuState state;
   unsigned value = 0;
@@ -67,10 +158,6 @@ GpuState ReadState(const StateTable& table, void* device) {
   return state;
 }
 
-struct Closer {
-  void operator()(void* library) const { ::dlclose(library); }
-};
-
 }  // namespace
 
 std::vector<std::string> SlowdownReasons(uint64_t throttle_reasons) {
@@ -88,76 +175,76 @@ std::vector<std::string> SlowdownReasons(uint64_t throttle_reasons) {
   return names;
 }
 
+bool DeviceClock::Disturbed() const {
+  constexpr uint64_t kPowerCap = 0x4;
+  return !SlowdownReasons(throttle_reasons & ~kPowerCap).empty();
+}
+
+class ClockGauge::Reader {
+ public:
+  Reader(std::unique_ptr<Nvml> nvml, void* device) : nvml_(std::move(nvml)), device_(device) {}
+
+  /// Nothing where the library does not tell.
+  [[nodiscard]] DeviceClock Read() const {
+    DeviceClock clock;
+    unsigned mhz = 0;
+    unsigned long long reasons = 0;
+    const StateTable& table = nvml_->state();
+    if (table.clock(device_, kSmClock, &mhz) == 0) clock.sm_mhz = mhz;
+    if (table.throttle(device_, &reasons) == 0) clock.throttle_reasons = reasons;
+    return clock;
+  }
+
+ private:
+  const std::unique_ptr<Nvml> nvml_;
+  void* const device_;
+};
+
+ClockGauge::ClockGauge(std::unique_ptr<Reader> reader) : reader_(std::move(reader)) {}
+ClockGauge::~ClockGauge() = default;
+
+DeviceClock ClockGauge::Read() const { return reader_->Read(); }
+
+Result<std::unique_ptr<ClockGauge>> ClockGauge::Open(const std::string& uuid,
+                                                     const std::string& library) {
+  ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<Nvml> nvml, Nvml::Open(library));
+  if (nvml->state().clock == nullptr || nvml->state().throttle == nullptr)
+    return Err(ErrorCode::kUnavailable, "{} does not tell a card's clock", library);
+  ASSAY_ASSIGN_OR_RETURN(const unsigned count, nvml->Count());
+  for (unsigned i = 0; i < count; ++i) {
+    ASSAY_ASSIGN_OR_RETURN(void* const device, nvml->DeviceAt(i));
+    ASSAY_ASSIGN_OR_RETURN(const std::string found, nvml->Uuid(device));
+    if (found == uuid)
+      return std::unique_ptr<ClockGauge>(
+          new ClockGauge(std::make_unique<Reader>(std::move(nvml), device)));
+  }
+  return Err(ErrorCode::kNotFound, "no GPU {} here", uuid);
+}
+
 Result<std::vector<GpuInfo>> ListGpus(const std::string& library) {
-  const std::unique_ptr<void, Closer> handle(::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL));
-  if (!handle)
-    return Err(ErrorCode::kUnavailable, "no NVIDIA driver ({} cannot be opened)", library);
-  Table table{};
-  const char* missing = nullptr;
-  const auto load = [&](auto*& slot, const char* name) {
-    void* symbol = ::dlsym(handle.get(), name);
-    if (symbol == nullptr && missing == nullptr) missing = name;
-    std::memcpy(&slot, &symbol, sizeof symbol);
-  };
-  load(table.init, "nvmlInit_v2");
-  load(table.shutdown, "nvmlShutdown");
-  load(table.error_string, "nvmlErrorString");
-  load(table.count, "nvmlDeviceGetCount_v2");
-  load(table.handle, "nvmlDeviceGetHandleByIndex_v2");
-  load(table.name, "nvmlDeviceGetName");
-  load(table.uuid, "nvmlDeviceGetUUID");
-  load(table.driver, "nvmlSystemGetDriverVersion");
-  load(table.capability, "nvmlDeviceGetCudaComputeCapability");
-  load(table.memory, "nvmlDeviceGetMemoryInfo");
-  if (missing != nullptr)
-    return Err(ErrorCode::kUnavailable, "{} has no {}: the driver is too old", library, missing);
-
-  StateTable optional{};
-  const auto load_optional = [&](auto*& slot, const char* name) {
-    void* symbol = ::dlsym(handle.get(), name);
-    std::memcpy(&slot, &symbol, sizeof symbol);
-  };
-  load_optional(optional.clock, "nvmlDeviceGetClockInfo");
-  load_optional(optional.max_clock, "nvmlDeviceGetMaxClockInfo");
-  load_optional(optional.temperature, "nvmlDeviceGetTemperature");
-  load_optional(optional.power, "nvmlDeviceGetPowerUsage");
-  load_optional(optional.throttle, "nvmlDeviceGetCurrentClocksThrottleReasons");
-  load_optional(optional.mig, "nvmlDeviceGetMigMode");
-  load_optional(optional.ecc, "nvmlDeviceGetEccMode");
-  load_optional(optional.processes, "nvmlDeviceGetComputeRunningProcesses_v3");
-
-  const auto check = [&](int code, const char* what) -> Status {
-    if (code == 0) return {};
-    return Err(ErrorCode::kUnavailable, "{}: {}", what, table.error_string(code));
-  };
-  ASSAY_RETURN_IF_ERROR(check(table.init(), "nvmlInit"));
-  struct Shutdown {
-    int (*function)();
-    ~Shutdown() { function(); }
-  } const shutdown{table.shutdown};
-  unsigned count = 0;
-  ASSAY_RETURN_IF_ERROR(check(table.count(&count), "nvmlDeviceGetCount"));
+  ASSAY_ASSIGN_OR_RETURN(const std::unique_ptr<Nvml> nvml, Nvml::Open(library));
+  const Table& table = nvml->table();
+  ASSAY_ASSIGN_OR_RETURN(const unsigned count, nvml->Count());
   char text[128] = {};
-  ASSAY_RETURN_IF_ERROR(check(table.driver(text, sizeof text), "nvmlSystemGetDriverVersion"));
+  ASSAY_RETURN_IF_ERROR(nvml->Check(table.driver(text, sizeof text), "nvmlSystemGetDriverVersion"));
   const std::string driver = text;
   std::vector<GpuInfo> gpus;
   for (unsigned i = 0; i < count; ++i) {
-    void* device = nullptr;
-    ASSAY_RETURN_IF_ERROR(check(table.handle(i, &device), "nvmlDeviceGetHandleByIndex"));
     GpuInfo gpu;
     gpu.index = i;
     gpu.driver_version = driver;
-    ASSAY_RETURN_IF_ERROR(check(table.name(device, text, sizeof text), "nvmlDeviceGetName"));
+    ASSAY_ASSIGN_OR_RETURN(void* const device, nvml->DeviceAt(i));
+    ASSAY_RETURN_IF_ERROR(nvml->Check(table.name(device, text, sizeof text), "nvmlDeviceGetName"));
     gpu.name = text;
-    ASSAY_RETURN_IF_ERROR(check(table.uuid(device, text, sizeof text), "nvmlDeviceGetUUID"));
-    gpu.uuid = text;
-    ASSAY_RETURN_IF_ERROR(check(table.capability(device, &gpu.compute_major, &gpu.compute_minor),
-                                "nvmlDeviceGetCudaComputeCapability"));
+    ASSAY_ASSIGN_OR_RETURN(gpu.uuid, nvml->Uuid(device));
+    ASSAY_RETURN_IF_ERROR(
+        nvml->Check(table.capability(device, &gpu.compute_major, &gpu.compute_minor),
+                    "nvmlDeviceGetCudaComputeCapability"));
     Memory memory{};
-    ASSAY_RETURN_IF_ERROR(check(table.memory(device, &memory), "nvmlDeviceGetMemoryInfo"));
+    ASSAY_RETURN_IF_ERROR(nvml->Check(table.memory(device, &memory), "nvmlDeviceGetMemoryInfo"));
     gpu.memory_total_bytes = memory.total;
     gpu.memory_used_bytes = memory.used;
-    gpu.state = ReadState(optional, device);
+    gpu.state = ReadState(nvml->state(), device);
     gpus.push_back(std::move(gpu));
   }
   return gpus;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,6 +25,39 @@ struct GpuState {
 /// Names of the throttle reasons that make a card slower than it was asked to be ("power cap",
 /// "thermal", ...). An idle card and clocks that someone set are not among them.
 std::vector<std::string> SlowdownReasons(uint64_t throttle_reasons);
+
+/// How fast a GPU ran at one moment, and why not faster.
+struct DeviceClock {
+  unsigned sm_mhz = 0;            ///< 0 unknown
+  uint64_t throttle_reasons = 0;  ///< bits, see SlowdownReasons()
+
+  /// The card runs slower than it was asked to.
+  [[nodiscard]] bool Slowed() const { return !SlowdownReasons(throttle_reasons).empty(); }
+  /// Something outside of the work itself slows the card: heat, a power brake. A power cap is not
+  /// that: it belongs to heavy work, and holds for whatever the work is compared with.
+  [[nodiscard]] bool Disturbed() const;
+};
+
+/// The clock of one GPU, read again and again; the library stays open. Not thread-safe.
+class ClockGauge {
+ public:
+  /// `uuid` as in GpuInfo. kUnavailable where NVML cannot be used or does not tell the clock,
+  /// kNotFound for a GPU that is not there. `library` is for tests.
+  static Result<std::unique_ptr<ClockGauge>> Open(const std::string& uuid,
+                                                  const std::string& library = kNvml);
+  ~ClockGauge();
+  ClockGauge(const ClockGauge&) = delete;
+  ClockGauge& operator=(const ClockGauge&) = delete;
+
+  [[nodiscard]] DeviceClock Read() const;
+
+  static constexpr const char* kNvml = "libnvidia-ml.so.1";
+
+ private:
+  class Reader;
+  explicit ClockGauge(std::unique_ptr<Reader> reader);
+  std::unique_ptr<Reader> reader_;
+};
 
 /// One NVIDIA GPU as the management library sees it, without a CUDA context.
 struct GpuInfo {

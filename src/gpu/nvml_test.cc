@@ -1,5 +1,6 @@
 #include "gpu/nvml.h"
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 namespace assay {
@@ -22,6 +23,59 @@ TEST(NvmlTest, OnlySlowdownsAreNamed) {
   EXPECT_TRUE(
       SlowdownReasons(0x1 | 0x2 | 0x10 | 0x100).empty());  // idle, set clocks, sync, display
   EXPECT_EQ(SlowdownReasons(0x4 | 0x20), (std::vector<std::string>{"power cap", "thermal"}));
+}
+
+/// The stand-in for NVML, opened once more to set what it tells.
+class FakeNvml : public ::testing::Test {
+ protected:
+  FakeNvml() : library_(::dlopen(ASSAY_FAKE_NVML, RTLD_NOW | RTLD_LOCAL)) {}
+  ~FakeNvml() override { ::dlclose(library_); }
+  template <typename T>
+  T& Variable(const char* name) {
+    return *static_cast<T*>(::dlsym(library_, name));
+  }
+
+ private:
+  void* const library_;
+};
+
+TEST_F(FakeNvml, CardsAreListed) {
+  Result<std::vector<GpuInfo>> gpus = ListGpus(ASSAY_FAKE_NVML);
+  ASSERT_TRUE(gpus.ok()) << gpus.error().message;
+  ASSERT_EQ(gpus->size(), 2u);
+  EXPECT_EQ((*gpus)[1].uuid, "GPU-1");
+  EXPECT_EQ((*gpus)[1].memory_used_bytes, 10ull << 30);
+  EXPECT_EQ((*gpus)[1].state.sm_clock_mhz, 1980u);
+  EXPECT_EQ((*gpus)[1].state.temperature_celsius, std::nullopt);  // it does not tell
+  EXPECT_EQ(Variable<int>("fake_nvml_opened"), 0);
+}
+
+TEST_F(FakeNvml, TheGaugeReadsItsOwnCardAgainAndAgain) {
+  {
+    Result<std::unique_ptr<ClockGauge>> gauge = ClockGauge::Open("GPU-1", ASSAY_FAKE_NVML);
+    ASSERT_TRUE(gauge.ok()) << gauge.error().message;
+    EXPECT_EQ((*gauge)->Read().sm_mhz, 1980u);
+    EXPECT_FALSE((*gauge)->Read().Disturbed());
+    Variable<unsigned>("fake_nvml_clock_mhz") = 1200;
+    Variable<unsigned long long>("fake_nvml_reasons") = 0x20 | 0x4;
+    EXPECT_EQ((*gauge)->Read().sm_mhz, 1200u);
+    EXPECT_TRUE((*gauge)->Read().Disturbed());
+    EXPECT_EQ(Variable<int>("fake_nvml_opened"), 1);
+  }
+  EXPECT_EQ(Variable<int>("fake_nvml_opened"), 0);
+}
+
+TEST_F(FakeNvml, ACardThatIsNotThereIsNotFound) {
+  Result<std::unique_ptr<ClockGauge>> gauge = ClockGauge::Open("GPU-7", ASSAY_FAKE_NVML);
+  ASSERT_FALSE(gauge.ok());
+  EXPECT_EQ(gauge.error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(Variable<int>("fake_nvml_opened"), 0);
+}
+
+TEST(DeviceClockTest, APowerCapIsNoDisturbance) {
+  EXPECT_FALSE((DeviceClock{1980, 0x1 | 0x4}).Disturbed());
+  for (const uint64_t reason : {0x8, 0x20, 0x40, 0x80})
+    EXPECT_TRUE((DeviceClock{1980, reason}).Disturbed()) << reason;
 }
 
 TEST(NvmlTest, RealGpusHaveNamesAndMemory) {

@@ -49,6 +49,11 @@ std::optional<Outbox::Closing> Outbox::NextClose() {
   return messages_.empty() ? closing_ : std::nullopt;
 }
 
+size_t Outbox::bytes() const {
+  const std::lock_guard lock(mutex_);
+  return bytes_;
+}
+
 bool Outbox::overflowed() const {
   const std::lock_guard lock(mutex_);
   return overflowed_;

@@ -31,6 +31,8 @@ class Outbox final : public WebSocketPeer {
   std::optional<std::string> Next();
   /// A close that was asked for, once everything before it was taken.
   std::optional<Closing> NextClose();
+  /// Of the messages that Next() has not given out.
+  [[nodiscard]] size_t bytes() const;
   /// More was queued than the peer may leave unread.
   [[nodiscard]] bool overflowed() const;
   /// The connection has ended: calls do nothing from now on.

@@ -19,9 +19,9 @@ namespace assay::http {
 
 namespace ws = boost::beast::websocket;
 
-/// One WebSocket after its upgrade. It always reads, so pings are answered and a lost peer is seen
-/// whatever the session does; the session is called on the loop's thread and answers through the
-/// Outbox.
+/// One WebSocket after its upgrade. It reads whatever the session does, so pings are answered and a
+/// lost peer is seen, but not ahead of a peer that leaves its answers unread. The session is called
+/// on the loop's thread and answers through the Outbox.
 template <typename Stream>
 class WebSocketConnection final : public Connection,
                                   public std::enable_shared_from_this<WebSocketConnection<Stream>> {
@@ -34,7 +34,8 @@ class WebSocketConnection final : public Connection,
         ws_(std::move(stream)),
         place_(std::move(place)),
         peer_(std::move(peer)),
-        inflight_(site_->shared.get()) {
+        inflight_(site_->shared.get()),
+        answers_read_(loop.executor()) {
     site_->shared->websockets.fetch_add(1);
   }
   ~WebSocketConnection() override { site_->shared->websockets.fetch_sub(1); }
@@ -53,6 +54,7 @@ class WebSocketConnection final : public Connection,
   void Drain() override {}  // Tick looks whether the session is busy
   void Abort() override {
     aborted_ = true;
+    answers_read_.cancel();
     ErrorCodeOf ignored;
     boost::beast::get_lowest_layer(ws_).close(ignored);
   }
@@ -62,6 +64,7 @@ class WebSocketConnection final : public Connection,
                       const WebSocketFactory* factory);
   Awaitable<bool> Accept(Head head);
   Awaitable<void> ReadMessages();
+  Awaitable<void> AwaitReadingPeer();
   void Configure();
   void Open(Request request, const WebSocketFactory& factory);
   void Deliver();
@@ -78,6 +81,8 @@ class WebSocketConnection final : public Connection,
 
   /// Buffers up to this size are not counted among those in flight.
   static constexpr size_t kSmallMessage = 64u << 10;
+  /// Requests are read until this much of their answers is unread.
+  static constexpr size_t kUnreadAnswers = 256u << 10;
 
   Loop& loop_;
   const std::shared_ptr<const Site> site_;
@@ -89,6 +94,7 @@ class WebSocketConnection final : public Connection,
   std::string request_id_;
   InflightBytes inflight_;
   boost::beast::flat_buffer buffer_;
+  Timer answers_read_;  ///< cancelled when reading may go on
   std::shared_ptr<Outbox> outbox_;
   std::unique_ptr<WebSocketSession> session_;
   std::string writing_;  ///< the message that is being written
@@ -199,6 +205,7 @@ void WebSocketConnection<Stream>::Guard(Call call) {
 template <typename Stream>
 Awaitable<void> WebSocketConnection<Stream>::ReadMessages() {
   for (;;) {
+    co_await AwaitReadingPeer();
     const size_t room = limits_.message_bytes + 1 - buffer_.size();
     const auto [error, size] = co_await ws_.async_read_some(buffer_, room, kTuple);
     if (error) co_return;
@@ -216,6 +223,14 @@ Awaitable<void> WebSocketConnection<Stream>::ReadMessages() {
     } else if (message_deadline_ == TimePoint::max()) {
       message_deadline_ = DeadlineIn(limits_.body);
     }
+  }
+}
+
+template <typename Stream>
+Awaitable<void> WebSocketConnection<Stream>::AwaitReadingPeer() {
+  while (outbox_->bytes() > kUnreadAnswers && !is_closing_ && !aborted_) {
+    answers_read_.expires_at(TimePoint::max());
+    co_await answers_read_.async_wait(kTuple);
   }
 }
 
@@ -259,6 +274,7 @@ void WebSocketConnection<Stream>::Write(std::string text) {
                     self->is_writing_ = false;
                     self->write_deadline_ = TimePoint::max();
                     self->writing_ = std::string();
+                    self->answers_read_.cancel();
                     if (error) {
                       self->Abort();
                     } else {
@@ -271,6 +287,7 @@ template <typename Stream>
 void WebSocketConnection<Stream>::StartClose(int code, std::string_view reason) {
   if (is_closing_ || aborted_) return;
   is_closing_ = true;
+  answers_read_.cancel();
   close_deadline_ = DeadlineIn(limits_.close);
   const std::string_view fits = reason.substr(0, 120);  // a control frame holds 125 bytes
   ws_.async_close(ws::close_reason(static_cast<ws::close_code>(code),

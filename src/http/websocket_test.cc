@@ -15,6 +15,7 @@ struct Room {
   std::mutex mutex;
   std::vector<std::shared_ptr<WebSocketPeer>> peers;
   std::atomic<int> opened{0};
+  std::atomic<int> received{0};
   std::atomic<int> closed{0};
   std::atomic<int> destroyed{0};
   std::atomic<bool> busy{false};
@@ -34,6 +35,7 @@ class EchoSession final : public WebSocketSession {
     room_->peers.push_back(peer_);
   }
   void OnMessage(std::string text) override {
+    ++room_->received;
     if (text == "throw") throw std::runtime_error("boom");
     if (text == "bye") {
       peer_->Send("last words");
@@ -248,6 +250,28 @@ TEST(WebSocket, AReaderThatStopsIsDropped) {
   client.Upgrade("/ws");
   client.SendFrame(1, std::string(12'000'000, 'x'));
   EXPECT_TRUE(Eventually([&] { return fixture.room->closed == 1; }));
+}
+
+TEST(WebSocket, RequestsWaitForAPeerThatLeavesItsAnswersUnread) {
+  Fixture fixture;
+  RawClient client(fixture.port(), 4096);
+  client.Upgrade("/ws");
+  constexpr int kMessages = 300;
+  const std::string text(100'000, 'x');
+  std::thread sender([&] {
+    for (int i = 0; i < kMessages; ++i) client.SendFrame(1, text);
+  });
+  // The answers that the server holds, and what the kernel's buffers take.
+  int seen = -1;
+  EXPECT_TRUE(Eventually([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    return std::exchange(seen, fixture.room->received.load()) == fixture.room->received;
+  }));
+  EXPECT_GE(seen, 3);
+  EXPECT_LT(seen, kMessages / 2);
+  for (int i = 0; i < kMessages; ++i) ASSERT_EQ(client.ReadFrame().payload.size(), text.size());
+  sender.join();
+  EXPECT_EQ(fixture.room->received, kMessages);
 }
 
 TEST(WebSocket, ASenderThatStopsInAMessageIsDropped) {

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/golden.h"
 #include "kernelgym/fakes.h"
-#include "kernelgym/golden.h"
 
 namespace assay::kernelgym {
 namespace {
@@ -109,7 +109,7 @@ TEST(OutcomeTest, TableOfAllVerdicts) {
                     Shown(outcome.decoy), Shown(outcome.kernel_ms), Shown(outcome.reference_ms),
                     Shown(outcome.speedup), outcome.error_code, ToString(outcome.origin), message);
   }
-  test::ExpectGolden("verdicts.txt", table);
+  assay::test::ExpectGolden("kernelgym/testdata/verdicts.txt", table);
 }
 
 TEST(OutcomeTest, GoldenAnswers) {
@@ -119,10 +119,11 @@ TEST(OutcomeTest, GoldenAnswers) {
       continue;
     const Job job = Done(sample.records);
     const Outcome outcome = Translate(Record(), job, false);
-    test::ExpectGolden(name + ".json", PrettyJson(EvaluationAnswer(Record(), &job, outcome)));
+    assay::test::ExpectGolden("kernelgym/testdata/" + name + ".json",
+                              PrettyJson(EvaluationAnswer(Record(), &job, outcome)));
     if (name == "correct")
-      test::ExpectGolden("correct_workflow.json",
-                         PrettyJson(WorkflowAnswer(Record(), &job, outcome)));
+      assay::test::ExpectGolden("kernelgym/testdata/correct_workflow.json",
+                                PrettyJson(WorkflowAnswer(Record(), &job, outcome)));
   }
 }
 

@@ -5,9 +5,9 @@
 
 #include <limits>
 
+#include "base/golden.h"
 #include "base/strings.h"
 #include "verdict/flags.h"
-#include "verdict/golden.h"
 #include "verdict/samples.h"
 
 namespace assay {
@@ -25,7 +25,7 @@ TEST(Feedback, Golden) {
        {test::CorrectRecords(), test::IncorrectRecords(), test::CompileErrorRecords(),
         test::TimeoutRecords(), test::CheatRecords(), test::InfraRecords()})
     all += FeedbackOf(records) + "\n----\n";
-  test::ExpectGolden("feedback.txt", all);
+  test::ExpectGolden("verdict/testdata/feedback.txt", all);
 }
 
 TEST(Feedback, ExceptionsNameClassMessageAndLine) {

@@ -42,6 +42,7 @@ constexpr FlagInfo kFlags[] = {
      "The values agree with float64 in far fewer bits than the reference's: TF32 or half precision "
      "was used inside.",
      true},
+    {"rounds_discarded", "Rounds that something disturbed were measured again.", false},
     {"sandbox_degraded", "This machine lacks part of the sandbox; the environment says which.",
      false},
     {"shape_specialized",
@@ -56,6 +57,9 @@ constexpr FlagInfo kFlags[] = {
      "The time is less than the card needs for this task, so it is not paid: does every call read "
      "all inputs and write all outputs?",
      true},
+    {"throttled",
+     "A power cap or heat slowed the card in some rounds, for the reference as for the submission.",
+     false},
     {"triton_interpreter",
      "Kernels ran in Triton's interpreter on the CPU; times are not meaningful.", false},
     {"void_task", "A trivial program passes this task; its score means nothing.", false},

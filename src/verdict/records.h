@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "gpu/nvml.h"
 #include "lint/lint.h"
 #include "roofline/report.h"
 #include "timing/statistics.h"
@@ -99,6 +100,7 @@ struct TimingRecord {
   bool meaningful = true;  ///< false for Triton's interpreter: never paid
   std::vector<RoundClock> candidate;
   std::vector<RoundClock> reference;  ///< reference[i] ran beside candidate[i] on the same inputs
+  std::vector<DeviceClock> clocks;    ///< after each pair of rounds; empty where nothing tells
   std::string method;                 ///< "rounds/device-events", "rounds/host-clock"
   int rounds_verified = 0;            ///< timed outputs that were verified, all of them right
   std::vector<BaselineRecord> baselines;  ///< those that were asked for

@@ -41,6 +41,7 @@ inline Records CorrectRecords() {
     };
     records.timing.candidate.push_back(round(52.25, 1 + 0.002 * (i % 5)));
     records.timing.reference.push_back(round(120.75, 1 + 0.003 * (i * 7 % 6)));
+    records.timing.clocks.push_back({.sm_mhz = i < 3 ? 1965u : 1980u, .throttle_reasons = 0});
   }
   records.roofline = {.bound_us = 27.9620267,
                       .calibrated_us = 33.14159265,

@@ -216,6 +216,9 @@ std::vector<std::string> CollectFlags(const Verdict& verdict) {
     if (!clock.agree && clock.overruled > 0) flags.emplace_back("clock_disagrees");
     if (verdict.speedup.high - verdict.speedup.low > kNoisyWidth * verdict.speedup.value)
       flags.emplace_back("noisy");
+    if (std::any_of(records.timing.clocks.begin(), records.timing.clocks.end(),
+                    [](const DeviceClock& round) { return round.Slowed(); }))
+      flags.emplace_back("throttled");
   }
   if (verdict.plausibility == Plausibility::kAtRoof) flags.emplace_back("at_roof");
   if (verdict.plausibility == Plausibility::kSuperluminal) flags.emplace_back("superluminal");

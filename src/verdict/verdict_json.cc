@@ -115,6 +115,27 @@ json::value BaselineJson(const BaselineTiming& baseline) {
   return json::object{{"us", SummaryJson(baseline.us)}, {"speedup", RatioJson(baseline.speedup)}};
 }
 
+/// How fast the card ran over the rounds that count.
+json::value ClocksJson(const std::vector<DeviceClock>& clocks) {
+  const auto [low, high] = std::minmax_element(
+      clocks.begin(), clocks.end(),
+      [](const DeviceClock& a, const DeviceClock& b) { return a.sm_mhz < b.sm_mhz; });
+  uint64_t reasons = 0;
+  int slowed = 0;
+  for (const DeviceClock& clock : clocks) {
+    reasons |= clock.throttle_reasons;
+    if (clock.Slowed()) ++slowed;
+  }
+  json::object out;
+  out["sm_mhz_low"] = low->sm_mhz;
+  out["sm_mhz_high"] = high->sm_mhz;
+  out["slowed_rounds"] = slowed;
+  json::array names;
+  for (const std::string& name : SlowdownReasons(reasons)) names.emplace_back(name);
+  out["slowdowns"] = std::move(names);
+  return out;
+}
+
 json::value TimingJson(const Verdict& verdict) {
   const TimingRecord& timing = verdict.records.timing;
   json::object out;
@@ -136,6 +157,7 @@ json::value TimingJson(const Verdict& verdict) {
     out["clock_check"] = std::move(check);
   }
   out["speedup"] = RatioJson(verdict.speedup);
+  if (!timing.clocks.empty()) out["clocks"] = ClocksJson(timing.clocks);
   if (!verdict.timing_note.empty()) out["note"] = verdict.timing_note;
   if (!verdict.baselines.empty()) {
     out["baseline"] = Name(timing.baseline);
@@ -231,6 +253,13 @@ json::object ToJson(const Verdict& verdict, bool full) {
   json::object raw;
   raw["candidate"] = RoundsJson(records.timing.candidate);
   raw["reference"] = RoundsJson(records.timing.reference);
+  if (!records.timing.clocks.empty()) {
+    json::array clocks;
+    for (const DeviceClock& clock : records.timing.clocks)
+      clocks.push_back(
+          json::object{{"sm_mhz", clock.sm_mhz}, {"throttle_reasons", clock.throttle_reasons}});
+    raw["clocks"] = std::move(clocks);
+  }
   out["raw"] = std::move(raw);
   out["stdout"] = TruncateMiddle(CleanText(records.stdout_text), kMaxStream);
   out["stderr"] = TruncateMiddle(CleanText(records.stderr_text), kMaxStream);

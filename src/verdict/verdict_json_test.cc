@@ -6,8 +6,8 @@
 #include <functional>
 #include <limits>
 
+#include "base/golden.h"
 #include "base/strings.h"
-#include "verdict/golden.h"
 #include "verdict/samples.h"
 #include "verdict/schema_check.h"
 #include "verdict/verdict.h"
@@ -55,7 +55,7 @@ std::vector<Sample> Samples() {
 
 TEST(ToJson, Golden) {
   for (const auto& [name, records] : Samples())
-    test::ExpectGolden(std::string(name) + ".json",
+    test::ExpectGolden("verdict/testdata/" + std::string(name) + ".json",
                        PrettyJson(ToJson(Decide(records), false)) + "\n");
 }
 
@@ -71,7 +71,8 @@ TEST(ToJson, GoldenFull) {
     round->inside_us = {139.123456789, 140.5};
   }
   records.timing.candidate[0].inside_us = {kNaN, 1, 2};
-  test::ExpectGolden("correct_full.json", PrettyJson(ToJson(Decide(records), true)) + "\n");
+  test::ExpectGolden("verdict/testdata/correct_full.json",
+                     PrettyJson(ToJson(Decide(records), true)) + "\n");
 }
 
 TEST(ToJson, EverySampleMatchesTheSchemaAndItsOrder) {

@@ -244,6 +244,21 @@ TEST(Decide, WideIntervalsAreNoisy) {
   EXPECT_THAT(Decide(records).flags, Contains("noisy"));
 }
 
+TEST(Decide, ACardThatWasSlowedIsNamed) {
+  Records records = test::CorrectRecords();
+  EXPECT_THAT(Decide(records).flags, Not(Contains("throttled")));
+  records.timing.clocks[7] = {.sm_mhz = 1410, .throttle_reasons = 0x4};
+  const Verdict verdict = Decide(records);
+  EXPECT_THAT(verdict.flags, Contains("throttled"));
+  const json::object clocks = ToJson(verdict, false)["timing"].at("clocks").as_object();
+  EXPECT_EQ(clocks.at("sm_mhz_low"), 1410);
+  EXPECT_EQ(clocks.at("sm_mhz_high"), 1980);
+  EXPECT_EQ(clocks.at("slowed_rounds"), 1);
+  EXPECT_EQ(clocks.at("slowdowns"), json::array{"power cap"});
+  records.timing.clocks.clear();
+  EXPECT_FALSE(ToJson(Decide(records), false)["timing"].as_object().contains("clocks"));
+}
+
 Verdict WithBound(double bound_us) {
   Records records = test::CorrectRecords();
   records.roofline->bound_us = bound_us;

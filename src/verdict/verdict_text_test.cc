@@ -1,8 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/golden.h"
 #include "base/strings.h"
-#include "verdict/golden.h"
 #include "verdict/samples.h"
 #include "verdict/verdict.h"
 
@@ -29,7 +29,7 @@ TEST(ToText, Golden) {
        {test::CorrectRecords(), Annotated(), test::IncorrectRecords(), test::CompileErrorRecords(),
         test::TimeoutRecords(), test::CheatRecords(), test::InfraRecords()})
     all += ToText(Decide(records), false) + "\n";
-  test::ExpectGolden("text.txt", all);
+  test::ExpectGolden("verdict/testdata/text.txt", all);
 }
 
 TEST(ToText, ColorChangesNothingButEscapes) {

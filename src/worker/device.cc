@@ -125,6 +125,13 @@ Result<std::unique_ptr<Device>> Device::Open(const DeviceOptions& options) {
   else
     LogInfo("verdicts will have no roofline: {}", roofline.error().message);
   device->baselines_ = std::make_unique<BaselineProcesses>(device->zygote_.get(), device->limits_);
+  if (gpu) {
+    Result<std::unique_ptr<ClockGauge>> gauge = ClockGauge::Open(gpu->uuid);
+    if (gauge.ok())
+      device->clock_gauge_ = *std::move(gauge);
+    else
+      LogInfo("verdicts will not name the card's clock: {}", gauge.error().message);
+  }
   device->background_ = std::make_unique<BackgroundSet>();
   device->memory_watch_ = std::make_unique<MemoryWatch>(device->limits_.memory_bytes);
 

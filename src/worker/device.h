@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "gpu/nvml.h"
 #include "roofline/target.h"
 #include "worker/background.h"
 #include "worker/baseline_processes.h"
@@ -40,6 +41,10 @@ class Device {
   /// What bounds are computed for, fixed when the device was opened so that rewards stay
   /// comparable; null where nothing is known of it.
   [[nodiscard]] const RooflineTarget* roofline() const { return roofline_ ? &*roofline_ : nullptr; }
+
+  /// The card's clock; null on a CPU and where the driver does not tell. Only under the exclusive
+  /// lock.
+  [[nodiscard]] const ClockGauge* clock_gauge() const { return clock_gauge_.get(); }
 
   /// Memory that submissions judged at once may take together.
   [[nodiscard]] uint64_t memory_bytes() const { return memory_bytes_; }
@@ -86,6 +91,7 @@ class Device {
   Limits limits_;
   json::object environment_;
   std::optional<RooflineTarget> roofline_;
+  std::unique_ptr<ClockGauge> clock_gauge_;
   DeviceLock lock_;
   std::unique_ptr<OutputDrain> drain_;
   std::unique_ptr<Zygote> zygote_;

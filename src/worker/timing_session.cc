@@ -291,9 +291,13 @@ Outcome TimingSession::Rounds(TimingRecord* record, Correctness* correctness,
       }
       return outcome;
     }
-    LogDebug("lane {}: pair {}: candidate {:.1f} us for {} calls, reference {:.1f} us for {}{}",
-             plan_.lane, pair_, candidate.outside_us, candidate.calls, reference.outside_us,
-             reference.calls, disturbed_ ? " (disturbed)" : "");
+    DeviceClock clock;
+    if (device_->clock_gauge() != nullptr) clock = device_->clock_gauge()->Read();
+    disturbed_ = disturbed_ || clock.Disturbed();
+    LogDebug(
+        "lane {}: pair {}: candidate {:.1f} us for {} calls, reference {:.1f} us for {}, {} MHz{}",
+        plan_.lane, pair_, candidate.outside_us, candidate.calls, reference.outside_us,
+        reference.calls, clock.sm_mhz, disturbed_ ? " (disturbed)" : "");
     const bool past_warm_up = pair_++ >= warm;
     const bool counts =
         past_warm_up && (!disturbed_ || ++discarded_ >= device_->limits().max_rounds);
@@ -314,6 +318,7 @@ Outcome TimingSession::Rounds(TimingRecord* record, Correctness* correctness,
     if (!counts) continue;
     record->candidate.push_back(std::move(candidate));
     record->reference.push_back(std::move(reference));
+    if (device_->clock_gauge() != nullptr) record->clocks.push_back(clock);
   } while (!TimeToLook(*record));
   record->rounds_verified = verified_;
   return {};
@@ -379,8 +384,9 @@ Outcome TimingSession::Run(TimingRecord* record, Correctness* correctness,
     if (Outcome outcome = Rounds(record, correctness, flags); !Passed(outcome)) return outcome;
     if (Outcome outcome = Integrity(); !Passed(outcome)) return outcome;
     if (record->candidate.empty())
-      return InfrastructureFailure(Stage::kTime,
-                                   Err(ErrorCode::kUnavailable, "others kept the device busy"));
+      return InfrastructureFailure(
+          Stage::kTime,
+          Err(ErrorCode::kUnavailable, "others kept the device busy, or heat slowed it"));
     if (Outcome outcome = Claims(record, flags); !Passed(outcome)) return outcome;
   } while (!Enough(*record));
   if (discarded_ > 0) flags->emplace_back("rounds_discarded");

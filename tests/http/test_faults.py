@@ -178,7 +178,7 @@ def test_readers_that_do_not_read_cost_a_bounded_amount(serve):
     began = time.monotonic()
     assert server.request("GET", "/healthz")[0] == 200
     assert time.monotonic() - began < 1
-    assert memory_mib(server) - before < 128
+    assert memory_mib(server) - before < 64
     for client in lazy + sockets:
         client.sock.close()
     assert eventually(lambda: b"\nassay_http_connections 1\n" in server.request("GET", "/metrics")[2].encode())

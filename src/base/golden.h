@@ -7,12 +7,12 @@
 
 #include "base/fd.h"
 
-namespace assay::kernelgym::test {
+namespace assay::test {
 
-/// Compares `actual` with src/kernelgym/testdata/`name` byte for byte. With ASSAY_UPDATE_GOLDEN set
+/// Compares `actual` with the file `in_src` below src/ byte for byte. With ASSAY_UPDATE_GOLDEN set
 /// it rewrites the file instead, and fails so that the change is looked at.
-inline void ExpectGolden(const std::string& name, const std::string& actual) {
-  const std::string path = ASSAY_SOURCE_DIR "/src/kernelgym/testdata/" + name;
+inline void ExpectGolden(const std::string& in_src, const std::string& actual) {
+  const std::string path = ASSAY_SOURCE_DIR "/src/" + in_src;
   if (std::getenv("ASSAY_UPDATE_GOLDEN") != nullptr) {
     const Status written = WriteFileAtomically(path, actual);
     ASSERT_TRUE(written.ok()) << written.error().message;
@@ -24,4 +24,4 @@ inline void ExpectGolden(const std::string& name, const std::string& actual) {
   EXPECT_EQ(*expected, actual) << "set ASSAY_UPDATE_GOLDEN=1 to rewrite " << path;
 }
 
-}  // namespace assay::kernelgym::test
+}  // namespace assay::test
