@@ -141,6 +141,7 @@ json::value TimingJson(const Verdict& verdict) {
   json::object out;
   out["candidate_us"] = nullptr;
   out["reference_us"] = nullptr;
+  out["speedup"] = RatioJson(verdict.speedup);
   out["method"] = Name(timing.method);
   out["meaningful"] = timing.meaningful;
   out["clock_check"] = nullptr;
@@ -156,7 +157,6 @@ json::value TimingJson(const Verdict& verdict) {
     check["outside_us"] = Rounded(clock.outside_us);
     out["clock_check"] = std::move(check);
   }
-  out["speedup"] = RatioJson(verdict.speedup);
   if (!timing.clocks.empty()) out["clocks"] = ClocksJson(timing.clocks);
   if (!verdict.timing_note.empty()) out["note"] = verdict.timing_note;
   if (!verdict.baselines.empty()) {
