@@ -163,7 +163,7 @@ void CandidateSession::NoteSwitches(const json::object& reply) {
                                          "global_precision"};
   for (const json::value& name : GetArray(reply, "switches"))
     for (const std::string_view known : kKnown)
-      if (name.is_string() && name.get_string() == known) switches_.emplace(known);
+      if (name.is_string() && std::string(name.get_string()) == known) switches_.emplace(known);
 }
 
 Outcome CandidateSession::Build(uint64_t seed, Seconds limit, std::string* weights) {

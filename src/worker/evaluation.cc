@@ -270,13 +270,16 @@ Outcome Evaluation::Load() {
 Outcome Evaluation::PrepareBaselines() {
   slot_ = 0;
   if (Outcome outcome = Fill(seeds_.Next("trial", 1), "native"); !Passed(outcome)) return outcome;
+  const TimePoint begin = Clock::now();
   const std::vector<std::string>& names = submission_.modes.baselines;
   for (size_t i = 0; i < names.size() && !Cancelled(); ++i) {
-    baselines_.push_back(std::make_unique<Baseline>(
-        device_, names[i], [this](Stage stage) { return Interrupted(stage); }));
+    baselines_.push_back(std::make_unique<Baseline>(device_, names[i], [this](Stage stage) {
+      return Cancelled() ? CancelledFailure(stage) : Outcome{};
+    }));
     baselines_.back()->Prepare(arena_, arena_.baseline_outputs[i].get(), *submission_.task,
                                shape_.precision, weights_seed_, slot_);
   }
+  leased_at_ += Clock::now() - begin;  // that time was not the submission's
   return {};
 }
 
@@ -319,6 +322,7 @@ Outcome Evaluation::Time() {
   plan.interpreted = !device_->cuda() && records_.lint.uses_triton;
   // A stream of the submission's own need not wait for what its round waits for.
   plan.hold = !records_.lint.uses_streams;
+  plan.statistical = shape_.draws > 0;
   plan.warm = submission_.modes.warm_cache;
   if (plan.warm)
     plan.most_calls = static_cast<uint32_t>(

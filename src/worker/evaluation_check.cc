@@ -117,7 +117,7 @@ Outcome Evaluation::OtherShapes() {
   json::object shapes;
   {
     const std::shared_lock device(device_->lock());
-    Result<json::object> found = device_->judge().Shapes(lane_);
+    Result<json::object> found = device_->judge().Shapes(lane_, submission_.task->sha256);
     if (!found.ok()) return InfrastructureFailure(Stage::kCheck, found.error());
     shapes = *std::move(found);
   }

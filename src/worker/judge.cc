@@ -182,9 +182,16 @@ Result<LaneArena> Judge::Open(int lane, uint32_t slots, bool warm, size_t baseli
   return arena;
 }
 
-Result<json::object> Judge::Shapes(int lane) {
-  ASSAY_ASSIGN_OR_RETURN(const Message reply, Call({{"op", "shapes"}, {"lane", lane}}));
-  return GetObject(reply.body, "shapes");
+Result<json::object> Judge::Shapes(int lane, const std::string& task_sha256) {
+  {
+    const std::lock_guard guard(untried_mutex_);
+    if (untried_.contains(task_sha256)) return json::object();
+  }
+  const Result<Message> reply = Call({{"op", "shapes"}, {"lane", lane}});
+  if (reply.ok()) return GetObject(reply->body, "shapes");
+  const std::lock_guard guard(untried_mutex_);
+  untried_.insert(task_sha256);
+  return reply.error();
 }
 
 Status Judge::Weights(int lane, uint64_t seed) {

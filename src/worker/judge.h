@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -102,7 +103,8 @@ class Judge {
   Result<LaneArena> Open(int lane, uint32_t slots, bool warm = false, size_t baselines = 0);
   /// Smaller inputs that the reference accepts, as CandidateSession::BeginRounds takes them and
   /// Fill draws them in the family "jittered"; empty where it accepts none.
-  Result<json::object> Shapes(int lane);
+  /// A task whose trying fails is not tried again: a wild index costs the judge its context.
+  Result<json::object> Shapes(int lane, const std::string& task_sha256);
   Status Weights(int lane, uint64_t seed);
   /// New inputs in the slots from `first`. After the reply the judge occupies the device until
   /// Release(), for `hold_ns` at most; only at the end of that are the inputs complete. `family`:
@@ -133,6 +135,8 @@ class Judge {
   std::mutex mutex_;
   std::unique_ptr<RuntimeProcess> process_;
   std::atomic<uint64_t> l2_bytes_{0};
+  std::mutex untried_mutex_;
+  std::set<std::string> untried_;  ///< sha256 of tasks whose shapes cannot be tried
 };
 
 }  // namespace assay

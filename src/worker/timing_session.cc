@@ -219,7 +219,8 @@ bool TimingSession::TimeToLook(const TimingRecord& record) const {
   if (plan_.interpreted) return rounds >= 3 || (rounds >= 1 && ElapsedS() > limits.time_budget_s);
   if (ElapsedS() > limits.hard_budget_s) return rounds >= 3 || discarded_ >= 3;
   const bool new_ones = std::count(kept_.begin(), kept_.end(), true) > 0;
-  return new_ones && (rounds >= limits.max_rounds || rounds % limits.min_rounds == 0);
+  const int few = plan_.statistical ? 2 * limits.min_rounds : limits.min_rounds;
+  return new_ones && (rounds >= limits.max_rounds || rounds % few == 0);
 }
 
 bool TimingSession::Enough(const TimingRecord& record) const {

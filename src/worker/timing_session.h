@@ -34,6 +34,7 @@ class TimingSession {
     bool interpreted = false;     ///< Triton's interpreter: few rounds, times mean nothing
     bool private_inputs = false;  ///< rounds copy their inputs first
     bool hold = true;             ///< rounds start with their calls queued, where the device can
+    bool statistical = false;     ///< outputs are random: more rounds are needed to judge them
     bool warm = false;            ///< rounds find their inputs in the cache
     uint32_t most_calls = UINT32_MAX;  ///< per round, of either side
   };

@@ -178,7 +178,7 @@ def test_a_mask_that_comes_back_on_other_inputs_is_refused_in_a_later_trial(load
     assert figures == ["", "remembered"]
 
 
-def timed(loaded, own, rounds=8):
+def timed(loaded, own, rounds=10):
     """The figures by which single calls on inputs of their own are refused."""
     lane = chance.Chance(loaded)
     loaded.build(100)
@@ -192,7 +192,7 @@ def timed(loaded, own, rounds=8):
     return found
 
 
-@pytest.mark.parametrize("case", [case for case in HONEST if case != "a random scalar"])
+@pytest.mark.parametrize("case", HONEST)
 def test_honest_timed_calls_pass(loaded, case):
     body, own = HONEST[case]
     assert set(timed(loaded(body), own)) == {""}
@@ -206,6 +206,23 @@ def test_cheap_timed_calls_are_refused(loaded, own):
     assert set(timed(loaded(DROPOUT.format(p=0.2)), own)) != {""}
 
 
+def test_cheap_in_half_of_the_timed_calls_is_refused(loaded):
+    """Fewer gain nothing: a median is paid."""
+    calls = itertools.count()
+    own = lambda m, x: dropout(0.2)(m, x) if next(calls) % 2 else x.clone()
+    assert set(timed(loaded(DROPOUT.format(p=0.2)), own)) != {""}
+
+
+def test_an_event_of_the_whole_batch_is_no_outlier(loaded):
+    """A layer that is skipped now and then: most draws are alike, and one is nothing like them."""
+    body = "x + x.tanh() * (torch.rand(1) >= 0.1)"
+    honest = lambda m, x: x + (x.tanh() if float(torch.rand(1)) >= 0.1 else 0.0)
+    judge = loaded(body)
+    assert judge.random == {0}
+    assert set(timed(judge, honest, rounds=30)) == {""}
+    assert judged(judge, honest, trials=3) == ["", "", ""]
+
+
 def test_an_old_mask_under_a_residual_is_found(loaded):
     body = "self.weight + nn.functional.dropout(x, 0.2, True)"
     mask = torch.rand(64, 64, generator=torch.Generator().manual_seed(1)) >= 0.2
@@ -217,8 +234,8 @@ def test_which_outputs_are_random(loaded):
     assert loaded("x * 2").random == frozenset()
     assert loaded("(x * 2, nn.functional.dropout(x, 0.5, True))").random == {1}
     assert loaded("nn.functional.dropout(x * 0, 0.5, True)").random == frozenset(), "random numbers that reach nothing"
-    # Two runs agree in one of three cases; more runs are made where numbers were drawn.
-    assert loaded("x[0, 0].sign() * (torch.rand(8) < 0.002).float()").random in (frozenset(), {0})
+    # Two runs mostly agree; more are made where numbers were drawn.
+    assert loaded("x[0] * (torch.rand(1) < 0.2).float()").random == {0}
 
 
 def test_the_screen_asks_the_same_of_trivial_programs(loaded):

@@ -9,13 +9,13 @@ import torch
 from . import compare, stochastic, tree
 
 
-def random_outputs(first: list[torch.Tensor], others: list[list[torch.Tensor]]) -> frozenset[int]:
-    """Numbers of the outputs that differ between runs on equal inputs by more than the numeric rule
+def random_outputs(first: list[torch.Tensor], second: list[torch.Tensor]) -> frozenset[int]:
+    """Numbers of the outputs that differ between two runs on equal inputs by more than the numeric rule
     allows."""
     return frozenset(
         k
-        for k, output in enumerate(first)
-        if any(not compare.compare(run[k], output, None, compare.EagerError())["passed"] for run in others)
+        for k, (a, b) in enumerate(zip(first, second))
+        if not compare.compare(b, a, None, compare.EagerError())["passed"]
     )
 
 
@@ -25,6 +25,7 @@ class Chance:
     def __init__(self, task):
         self.task = task
         self.positions: dict[int, stochastic.Positions] = {}
+        self.singles = {k: stochastic.Singles() for k in task.random}
         self.remembered = {k: stochastic.Remembered() for k in task.random}
         self.trial: stochastic.Trial | None = None
         self.fixed: list[torch.Tensor] = []  # the outputs of one of the reference's runs
@@ -45,11 +46,11 @@ class Chance:
         return trial.verdict() or self._remembered(trial)
 
     def timed(self, inputs: list, seed: int, outputs: list[torch.Tensor]) -> dict | None:
-        """The same for one call alone."""
+        """The same for one call alone, in view of those before it."""
         trial = self._draw(inputs, seed, *stochastic.timed_counts(self.task.reference_us))
         trial.add(_real(outputs), null=False)
         for k, reference in trial.references.items():
-            figure = stochastic.single(reference, *trial.draws(k))
+            figure = self.singles[k].add(reference, *trial.draws(k))
             if figure:
                 return stochastic.refusal(k, figure)
         return self._remembered(trial)

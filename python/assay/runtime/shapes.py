@@ -58,6 +58,8 @@ def find(task) -> Shapes | None:
     """Of a loaded task (see task.Task) with weights built; None where the reference accepts nothing else."""
     if task.random or task.backward:
         return None  # what a draw, or a gradient, of another shape is takes more than a smaller input
+    if task.device != "cpu" and any(not t.is_floating_point() and t.numel() > 1 for t in task.state()[1]):
+        return None  # a table of indices, maybe
     spec, tensors = tree.flatten(task.draw(2))
     native = [list(t.shape) for t in tensors]
     found, best = None, native

@@ -22,15 +22,18 @@ trials make one honest submission in 80 000 that is refused. A margin of the num
 first. Beside that, calls must differ as the reference's do (``repeats``): one sample returned again, or
 a few in turns, is no draw. A constant and the mean fail by every figure.
 
-A timed round shows one draw on inputs of its own. There each figure must lie within SIGMAS standard
-deviations of the null draws, and its noise must not be that of an earlier call (``Remembered``): a mask
-that was drawn once and is applied to every input is found by its correlation.
+A timed round shows one draw on inputs of its own. There a figure of an honest submission lies outside of
+all m null draws in one of m + 1 rounds on either side; too often is too often at ALPHA_SINGLES
+(``Singles``; no single round decides, for a whole batch may be dropped at once). And its noise must not be
+that of an earlier call (``Remembered``): a mask that was drawn once and is applied to every input is found
+by its correlation.
 
 What this cannot see: single wrong elements within the range of the draws; random choices that come back
 only after more calls than are looked at; noise that is mixed by weights after it was drawn and comes back
 on other inputs.
 """
 
+import collections
 import functools
 import hashlib
 import math
@@ -38,7 +41,8 @@ import math
 import torch
 
 ALPHA = 1e-7  # chance that one figure of an honest submission is refused
-SIGMAS = 10.0  # of a single timed draw, and of a correlation between two calls
+ALPHA_SINGLES = 1e-6  # the same over all timed rounds
+SIGMAS = 10.0  # of a correlation between two calls
 BINS = 8
 CLIP = 8.0  # of a standard score: heavy tails would drown everything else
 SAMPLE = {"cpu": 1 << 12, "cuda": 1 << 15}  # elements whose distribution is looked at
@@ -60,7 +64,7 @@ def draw_counts(elements: int, reference_us: float) -> tuple[int, int, int]:
 
 def timed_counts(reference_us: float) -> tuple[int, int]:
     """(basis, null) draws for one output of a timed round."""
-    return (8, 12) if reference_us > SLOW_US else (16, 16)
+    return (8, 24) if reference_us > SLOW_US else (16, 48)
 
 
 def seeds_of(seed: int, purpose: str, count: int) -> list[int]:
@@ -269,15 +273,26 @@ class Remembered:
         return found
 
 
-def single(reference: Reference, null: Draws, own: Draws) -> str:
-    """The figure by which one draw is not the reference's; "" where none is."""
-    expected = reference.describe(null)
-    for figure, (value,) in reference.describe(own).items():
-        mean, deviation = _mean_and_deviation(expected[figure])
-        size = reference.at.numel if figure == "far" else reference.at.index.shape[1]
-        if abs(value - mean) > SIGMAS * max(deviation, 1 / size) + reference.margin_of(figure):
-            return figure
-    return ""
+class Singles:
+    """One output of calls that stand alone, each on inputs of its own, set against draws on those."""
+
+    def __init__(self):
+        self.calls = 0
+        self.outermost: collections.Counter = collections.Counter()  # calls, by figure and side
+
+    def add(self, reference: Reference, null: Draws, own: Draws) -> str:
+        """The figure that lay outside of all null draws in too many calls; "" where none did."""
+        self.calls += 1
+        chance = 1 / (len(null.values) + 1)  # of being the outermost of all, if it is one of them
+        expected, refused = reference.describe(null), ""
+        for figure, (value,) in reference.describe(own).items():
+            margin = reference.margin_of(figure)
+            sides = {"above": value - margin > max(expected[figure]), "below": value + margin < min(expected[figure])}
+            for side, outside in sides.items():
+                self.outermost[figure, side] += outside
+                if _at_least(self.outermost[figure, side], self.calls, chance) < ALPHA_SINGLES:
+                    refused = refused or figure
+        return refused
 
 
 PATTERNS = {

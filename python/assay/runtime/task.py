@@ -23,6 +23,7 @@ INITIAL_FLAGS = modules.Flags()  # as torch has them, before any task was import
 LARGEST_EXACT = 4 << 30  # bytes of inputs and outputs that are computed in float64 to admit a family
 SLOWEST_FAMILY_US = 200e3  # a slower reference is asked its own inputs only
 MORE_RUNS = 2  # of a reference that draws random numbers, to see which outputs they reach
+RARE_RUNS, RARE_S = 30, 0.5  # ... and as long as they seem to reach none
 ROW_S = 8e-3  # of calls that are timed in a row to learn how long the reference takes
 # Sources of chance beside torch's, which could decide what get_inputs() asks torch for.
 OTHER_RANDOM = re.compile(r"(?<!torch\.)\brandom\b|\bnumpy\b|\btime\b|\bsecrets\b|\buuid\b")
@@ -88,11 +89,15 @@ class Task:
         self.output_places, self.output_bytes = tree.layout(outputs, 0, keep_strides=False)
         self.output_dtypes = [t.dtype for t in outputs]
         self.indexed = indices.find(tree.flatten(fresh())[1], outputs)
-        # What random numbers touch seldom needs more than two runs to show.
-        more = [self.run(self.model, fresh(), torch_seed=13 + i) for i in range(MORE_RUNS if drawn else 0)]
-        self.random = chance.random_outputs(outputs, [tree.flatten(run)[1] for run in (second, *more)])
+        self.random = chance.random_outputs(outputs, tree.flatten(second)[1])
+        begin = time.perf_counter()
+        for more in range(RARE_RUNS if drawn else 0):  # a whole layer may be left out now and then
+            if more >= MORE_RUNS and (self.random or time.perf_counter() - begin > RARE_S):
+                break
+            run = self.run(self.model, fresh(), torch_seed=13 + more)
+            self.random |= chance.random_outputs(outputs, tree.flatten(run)[1])
         self.random_elements = min((outputs[k].numel() for k in self.random), default=0)
-        del second, more
+        del second
         self.floating = any(t.is_floating_point() or t.is_complex() for t in outputs)
         state = self.state()[1]
         self.state_bytes = sum(t.numel() * t.element_size() for t in state)
