@@ -16,7 +16,8 @@ from .prompts import feedback_message, task_message
 
 # Columns of a data set that say which task is meant; the others are the trainer's.
 _RESET_COLUMNS = ("task_id", "problem_id", "suite", "split", "level", "index", "seed", "max_turns", "reward_mode",
-                  "reward_parameters", "emit", "stop_on", "timing", "backend_hint")
+                  "reward_parameters", "emit", "stop_on", "timing", "backend_hint", "baseline",
+                  "judging")
 
 
 class KernelToolEnv:

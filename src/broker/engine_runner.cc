@@ -40,6 +40,7 @@ Result<json::object> EngineRunner::Run(const JobRequest& request, const Stage& s
   submission.time = options->time;
   submission.profile = options->profile;
   submission.ghost = options->ghost;
+  submission.modes = options->modes;
   submission.trials = options->trials;
   submission.load_s = options->load_s;
   submission.compile_s = options->compile_s;

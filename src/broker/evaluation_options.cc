@@ -1,6 +1,9 @@
 #include "broker/evaluation_options.h"
 
 #include <string>
+#include <vector>
+
+#include "base/strings.h"
 
 namespace assay {
 namespace {
@@ -40,6 +43,7 @@ json::object NumberSchema(const Bounds& bounds, const char* type) {
 
 Result<EvaluationOptions> ParseEvaluationOptions(const json::object& options) {
   EvaluationOptions parsed;
+  ASSAY_ASSIGN_OR_RETURN(parsed.modes, ReadModes(options));
   for (const auto& [key, value] : options) {
     if (key == kTime || key == kProfile || key == kGhost) {
       if (!value.is_bool())
@@ -57,11 +61,12 @@ Result<EvaluationOptions> ParseEvaluationOptions(const json::object& options) {
       ASSAY_ASSIGN_OR_RETURN(parsed.compile_s, Number(kCompile, value));
     } else if (key == kCall.name) {
       ASSAY_ASSIGN_OR_RETURN(parsed.call_s, Number(kCall, value));
-    } else {
-      return Err(ErrorCode::kInvalid,
-                 "there is no option '{}'; there are {}, {}, {}, {}, {}, {} and {}",
-                 std::string_view(key).substr(0, 100), kTime, kProfile, kGhost, kTrials.name,
-                 kLoad.name, kCompile.name, kCall.name);
+    } else if (!IsMode(key)) {
+      std::vector<std::string> known = {kTime,      kProfile,      kGhost,    kTrials.name,
+                                        kLoad.name, kCompile.name, kCall.name};
+      for (const auto& [mode, schema] : ModesSchema()) known.emplace_back(mode);
+      return Err(ErrorCode::kInvalid, "there is no option '{}'; there are {}",
+                 std::string_view(key).substr(0, 100), Join(known, ", "));
     }
   }
   return parsed;
@@ -82,6 +87,7 @@ json::object EvaluationOptionsSchema() {
   properties[kTrials.name] = NumberSchema(kTrials, "integer");
   for (const Bounds& bounds : {kLoad, kCompile, kCall})
     properties[bounds.name] = NumberSchema(bounds, "number");
+  for (auto& [name, schema] : ModesSchema()) properties[name] = schema;
   return {
       {"type", "object"}, {"additionalProperties", false}, {"properties", std::move(properties)}};
 }

@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "base/result.h"
+#include "task/modes.h"
 
 namespace assay {
 
@@ -17,6 +18,7 @@ struct EvaluationOptions {
   std::optional<double> load_s;     ///< "load_timeout_s": import and construction, up to 600
   std::optional<double> compile_s;  ///< "compile_timeout_s": the same with C++ or CUDA, up to 1800
   std::optional<double> call_s;     ///< "call_timeout_s": one call, up to 600
+  Modes modes;                      ///< precision, cache, baselines, ...; see ReadModes
 };
 
 /// kInvalid names the option, what it may be, and for an unknown one those there are.

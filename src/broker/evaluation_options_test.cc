@@ -28,7 +28,8 @@ TEST(EvaluationOptions, All) {
                                                                    {"trials", 3},
                                                                    {"load_timeout_s", 1.5},
                                                                    {"compile_timeout_s", 900},
-                                                                   {"call_timeout_s", 0.5}});
+                                                                   {"call_timeout_s", 0.5},
+                                                                   {"baseline", "compile"}});
   ASSERT_TRUE(parsed.ok());
   EXPECT_FALSE((*parsed).time);
   EXPECT_TRUE((*parsed).profile);
@@ -37,10 +38,12 @@ TEST(EvaluationOptions, All) {
   EXPECT_EQ((*parsed).load_s, 1.5);
   EXPECT_EQ((*parsed).compile_s, 900);
   EXPECT_EQ((*parsed).call_s, 0.5);
+  EXPECT_EQ((*parsed).modes.baseline, "compile");
 }
 
 TEST(EvaluationOptions, WrongOnesAreNamed) {
   EXPECT_THAT(Problem({{"trails", 3}}), HasSubstr("there is no option 'trails'; there are time"));
+  EXPECT_THAT(Problem({{"cache", "hot"}}), HasSubstr("cold and warm"));
   EXPECT_THAT(Problem({{"time", 1}}), HasSubstr("'time' must be true or false"));
   EXPECT_THAT(Problem({{"profile", "yes"}}), HasSubstr("'profile' must be true or false"));
   EXPECT_THAT(Problem({{"trials", 0}}), HasSubstr("from 1 to 100"));
@@ -59,8 +62,11 @@ TEST(EvaluationOptions, TheSchemaHasWhatTheParserTakes) {
   EXPECT_EQ(schema.at("additionalProperties"), false);
   for (const auto& [name, property] : schema.at("properties").get_object()) {
     json::object low;
-    low[name] =
-        property.get_object().contains("minimum") ? property.at("minimum") : json::value(false);
+    const json::object& schema_of = property.get_object();
+    low[name] = schema_of.contains("minimum") ? schema_of.at("minimum")
+                : schema_of.contains("enum")  ? schema_of.at("enum").at(0)
+                : schema_of.contains("items") ? json::value(json::array{"compile"})
+                                              : json::value(false);
     EXPECT_EQ(Problem(low), "none") << std::string_view(name);
   }
 }

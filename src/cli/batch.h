@@ -11,6 +11,7 @@ struct BatchOptions {
   std::string default_task;  ///< for lines without "task"
   int jobs = 1;
   bool full = false;
+  Modes modes;
   bool time = true;
   bool profile = false;
   bool ghost = false;

@@ -41,7 +41,8 @@ std::string ChoosePython(const std::string& named);
 
 /// Tasks named with --tasks (default: the built-in ones); a `task` that is a file is added too.
 Result<TaskRegistry> OpenTasks(const std::vector<std::string>& specs, const std::string& python);
-/// Looks up --task: an id, an alias, or the path of a .py file.
+/// Looks up --task: an id, an alias, or the path of a .py file; with "~<repair>" behind it a
+/// variant.
 Result<std::shared_ptr<const Task>> FindTask(TaskRegistry* registry, const std::string& task);
 
 /// Parameters of a reward mode from `name=value` pairs; a value that is no JSON is a string.

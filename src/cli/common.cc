@@ -4,6 +4,7 @@
 
 #include "base/resource.h"
 #include "cli/commands.h"
+#include "task/repair.h"
 
 namespace assay {
 
@@ -44,6 +45,13 @@ Result<json::object> ParseSettings(const std::vector<std::string>& settings) {
 
 Result<std::shared_ptr<const Task>> FindTask(TaskRegistry* registry, const std::string& task) {
   struct stat status {};
+  if (const VariantId variant = SplitVariant(task);
+      !variant.repair.empty() && variant.original.ends_with(".py")) {
+    ASSAY_ASSIGN_OR_RETURN(const std::shared_ptr<const Task> original,
+                           FindTask(registry, std::string(variant.original)));
+    ASSAY_ASSIGN_OR_RETURN(Task made, MakeVariant(*original, variant.repair));
+    return std::shared_ptr<const Task>(std::make_shared<const Task>(std::move(made)));
+  }
   if (task.ends_with(".py") && ::stat(task.c_str(), &status) == 0) {
     const size_t before = registry->tasks().size();
     ASSAY_RETURN_IF_ERROR(registry->Add(task));

@@ -16,6 +16,11 @@ struct Options {
   std::string output;
   std::string require_sandbox = "none";
   std::string secret_file;
+  std::vector<std::string> baselines;
+  std::string baseline = kEager;
+  std::string shape_jitter = "report";
+  std::string precision;
+  std::string cache = "cold";
   Limits limits;
   int jobs = 1;
   bool as_json = false;
@@ -40,7 +45,18 @@ Result<EngineOptions> MakeEngineOptions(const Options& options) {
   return engine;
 }
 
-int EvaluateOne(const Options& options) {
+Result<Modes> MakeModes(const Options& options) {
+  Modes modes;
+  ASSAY_ASSIGN_OR_RETURN(modes.shape_jitter, ParseShapeJitter(options.shape_jitter));
+  ASSAY_ASSIGN_OR_RETURN(modes.warm_cache, ParseCache(options.cache));
+  if (!options.precision.empty()) {
+    ASSAY_ASSIGN_OR_RETURN(modes.precision, ParsePrecision(options.precision));
+  }
+  ASSAY_RETURN_IF_ERROR(ChooseBaselines(options.baselines, options.baseline, &modes));
+  return modes;
+}
+
+int EvaluateOne(const Options& options, const Modes& modes) {
   const std::string python = ChoosePython(options.python);
   Result<TaskRegistry> registry = OpenTasks(options.specs, python);
   if (!registry.ok()) return Report(registry.error());
@@ -51,6 +67,7 @@ int EvaluateOne(const Options& options) {
   submission.time = !options.no_time;
   submission.profile = options.profile;
   submission.ghost = options.ghost;
+  submission.modes = modes;
   Result<std::string> source = ReadFile(options.submission, 4u << 20);
   if (!source.ok()) return Report(Error{ErrorCode::kInvalid, source.error().message});
   submission.source = *std::move(source);
@@ -77,12 +94,14 @@ int EvaluateOne(const Options& options) {
 }
 
 int Evaluate(const Options& options) {
+  const Result<Modes> modes = MakeModes(options);
+  if (!modes.ok()) return Report(modes.error());
   if (options.batch.empty()) {
     if (options.submission.empty() || options.task.empty())
       return Report(Err(ErrorCode::kInvalid,
                         "name a task and a submission: assay eval --task ID SUBMISSION.py (or "
                         "--batch FILE.jsonl)"));
-    return EvaluateOne(options);
+    return EvaluateOne(options, *modes);
   }
   if (!options.submission.empty())
     return Report(Err(ErrorCode::kInvalid,
@@ -102,6 +121,7 @@ int Evaluate(const Options& options) {
   batch.time = !options.no_time;
   batch.profile = options.profile;
   batch.ghost = options.ghost;
+  batch.modes = *modes;
   batch.show_progress = ::isatty(STDERR_FILENO) != 0;
   return RunBatch(batch, &*registry, *std::move(engine_options));
 }
@@ -150,6 +170,21 @@ void AddEval(CLI::App* app, int* exit_code) {
                     "what a correct submission makes the GPU do: kernels, coverage");
   command->add_flag("--ghost", options->ghost,
                     "call a correct submission once without its own kernels");
+  command->add_option("--baseline", options->baselines,
+                      "time this beside eager too: compile, compile-max-autotune, eager-tf32, or "
+                      "all; repeatable");
+  command->add_option("--against", options->baseline, "the baseline that the speedup is of")
+      ->capture_default_str();
+  command->add_option(
+      "--precision", options->precision,
+      "of float32 matrix work, for both sides: default, ieee, tf32 (default: as the "
+      "task says)");
+  command
+      ->add_option("--shape-jitter", options->shape_jitter,
+                   "smaller inputs that the reference accepts: off, report, require")
+      ->capture_default_str();
+  command->add_option("--cache", options->cache, "what timed calls find in the cache: cold, warm")
+      ->capture_default_str();
   command->add_flag("--json", options->as_json, "print the assay.verdict/1 document");
   command->add_flag("--full", options->full,
                     "with raw samples, standard output and error in the document");
@@ -167,6 +202,7 @@ void AddEval(CLI::App* app, int* exit_code) {
       "  assay eval --task assay/relu --device cpu --json examples/relu.py\n"
       "  assay eval --task assay/relu --profile examples/relu.py\n"
       "  assay eval --tasks kernelbench:../KernelBench --task kb/l1/19 my_relu.py\n"
+      "  assay eval --task kb/l3/11~reweighted --baseline all --against compile vgg.py\n"
       "  assay eval --batch submissions.jsonl --jobs 8 --output verdicts.jsonl");
   command->callback([options, exit_code] { *exit_code = Evaluate(*options); });
 }

@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 #include "task/describe.h"
 #include "task/health.h"
+#include "task/repair.h"
 #include "worker/engine.h"
 
 namespace assay {
@@ -15,6 +16,7 @@ struct Options {
   std::string task;
   bool as_json = false;
   bool sizes_only = false;
+  bool repaired = false;
   double limit_s = 60;
 };
 
@@ -46,7 +48,7 @@ json::object CheckJson(const Task& task, const Checked& checked, const std::stri
   line["state_bytes"] = shape.state_bytes;
   line["reference_us"] = shape.reference_us;
   line["mutates_inputs"] = shape.private_inputs;
-  line["stochastic"] = shape.stochastic;
+  line["stochastic"] = shape.draws > 0;
   if (!checked.health.ok()) line["error"] = checked.health.error().message;
   if (checked.health.ok())
     for (const auto& [key, value] : *checked.health) line[key] = value;
@@ -73,11 +75,34 @@ void PrintCheck(const Task& task, const Checked& checked) {
              task.id, static_cast<double>(shape.input_bytes) / 1e6,
              static_cast<double>(shape.output_bytes) / 1e6, shape.reference_us,
              shape.private_inputs ? "  writes its inputs" : "",
-             shape.stochastic ? "  stochastic" : "", health);
+             shape.draws > 0 ? "  stochastic" : "", health);
+}
+
+/// The variants of all tasks that are known to be void, at whatever size.
+Result<TaskRegistry> Repaired(const TaskRegistry& registry) {
+  TaskRegistry variants;
+  for (const std::shared_ptr<const Task>& task : registry.tasks()) {
+    const auto is_void = [&](const char* size) {
+      const TaskHealth* health = KnownHealth(task->sha256, size);
+      return health != nullptr && !health->void_by.empty();
+    };
+    if (!is_void("gpu") && !is_void("cpu")) continue;
+    for (const Repair& repair : Repairs()) {
+      ASSAY_ASSIGN_OR_RETURN(Task variant, MakeVariant(*task, repair.name));
+      ASSAY_RETURN_IF_ERROR(variants.Add(std::move(variant)));
+    }
+  }
+  return variants;
+}
+
+/// The tasks that a command is about.
+Result<TaskRegistry> Asked(const Options& options) {
+  Result<TaskRegistry> registry = OpenTasks(options.specs, ChoosePython(options.python));
+  return registry.ok() && options.repaired ? Repaired(*registry) : std::move(registry);
 }
 
 int List(const Options& options) {
-  Result<TaskRegistry> registry = OpenTasks(options.specs, ChoosePython(options.python));
+  Result<TaskRegistry> registry = Asked(options);
   if (!registry.ok()) return Report(registry.error());
   if (options.as_json) {
     fmt::print("{}\n", json::serialize(DescribeTasks(*registry)));
@@ -104,7 +129,7 @@ int Show(const Options& options) {
 /// not.
 int Check(const Options& options) {
   const std::string python = ChoosePython(options.python);
-  Result<TaskRegistry> registry = OpenTasks(options.specs, python);
+  Result<TaskRegistry> registry = Asked(options);
   if (!registry.ok()) return Report(registry.error());
   std::vector<std::shared_ptr<const Task>> tasks = registry->tasks();
   if (!options.task.empty()) {
@@ -152,12 +177,19 @@ void AddTasks(CLI::App* app, int* exit_code) {
       "  assay tasks list\n"
       "  assay tasks list --tasks kernelbench:../KernelBench --json\n"
       "  assay tasks show assay/relu\n"
-      "  assay tasks check --task assay/relu --device cpu");
+      "  assay tasks check --task assay/relu --device cpu\n"
+      "  assay tasks check --task my_task.py~signed");
   auto options = std::make_shared<Options>();
 
   CLI::App* list = tasks->add_subcommand("list", "One line a task");
   AddShared(list, options.get());
-  list->footer("Example:\n  assay tasks list --tasks kernelbench:../KernelBench");
+  list->add_flag("--repaired", options->repaired, "the repaired variants of void tasks");
+  list->footer(
+      "A void task, which a trivial program passes, has variants with ids of their own:\n"
+      "ID~reweighted, ID~signed and ID~scaled. So has every other task; they are only not listed.\n"
+      "Examples:\n"
+      "  assay tasks list --tasks kernelbench:../KernelBench\n"
+      "  assay tasks list --tasks kernelbench:../KernelBench --repaired");
   list->callback([options, exit_code] { *exit_code = List(*options); });
 
   CLI::App* show = tasks->add_subcommand("show", "The source of one task");
@@ -173,6 +205,7 @@ void AddTasks(CLI::App* app, int* exit_code) {
   check->add_option("--device", options->device, "auto, cpu, cuda or cuda:N");
   check->add_option("--limit", options->limit_s, "seconds for the screen of one task")
       ->capture_default_str();
+  check->add_flag("--repaired", options->repaired, "the repaired variants of void tasks");
   check->add_flag("--sizes-only", options->sizes_only, "leave out the trivial programs");
   check->footer(
       "VOID: a trivial program (zeros, a constant, an input, the output for other inputs) passes "

@@ -190,6 +190,7 @@ json::object Episode::ToJson() const {
           {"reward_mode", config_.reward_mode},
           {"reward_parameters", config_.reward_parameters},
           {"timing", config_.timing},
+          {"judging", config_.judging},
           {"full_detail", config_.full_detail},
           {"backend_hint", config_.backend_hint},
           {"max_infra_faults", config_.max_infra_faults},
@@ -221,6 +222,7 @@ Result<Episode> Episode::FromJson(const json::object& document) {
   config.reward_mode = GetString(document, "reward_mode");
   config.reward_parameters = GetObject(document, "reward_parameters");
   config.timing = GetBool(document, "timing", true);
+  config.judging = GetObject(document, "judging");
   config.full_detail = GetBool(document, "full_detail");
   config.backend_hint = GetString(document, "backend_hint");
   config.max_infra_faults = static_cast<int>(GetInt(document, "max_infra_faults", 3));

@@ -24,6 +24,7 @@ struct EpisodeConfig {
   std::string reward_mode = "roofline";
   json::object reward_parameters;
   bool timing = true;        ///< false: the deterministic profile, without any measured figure
+  json::object judging;      ///< options of every submission's judging, see ReadModes
   bool full_detail = false;  ///< repeat task and prompt in every observation
   std::string backend_hint;  ///< "triton", "cuda", ...; for the prompt only
   int max_infra_faults = 3;

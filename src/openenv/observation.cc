@@ -58,7 +58,7 @@ void AddTask(const ObservationContext& context, json::object* out) {
       {"float16", 1e-2}, {"bfloat16", 1e-2},
       {"integer", 0},    {"note", "never stricter than twice eager's own error"}};
   (*out)["hardware"] = hardware;
-  (*out)["baseline"] = {{"kind", "eager"}};
+  (*out)["baseline"] = {{"kind", GetString(config.judging, "baseline", "eager")}};
   (*out)["reward_mode"] = config.reward_mode;
   (*out)["emission"] = ToString(config.emission);
 }

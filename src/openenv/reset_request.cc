@@ -8,6 +8,7 @@
 #include "base/strings.h"
 #include "openenv/action.h"
 #include "reward/reward.h"
+#include "task/modes.h"
 
 namespace assay::openenv {
 namespace {
@@ -108,6 +109,16 @@ class Parser {
     return {};
   }
 
+  /// Options of the engine, handed on with every submission of the episode.
+  Status Judging(const json::object& options) {
+    for (const auto& [name, value] : options)
+      if (!IsMode(name))
+        return Err(ErrorCode::kInvalid, "has no member '{}'", CleanText(name).substr(0, 100));
+    if (const Result<Modes> modes = ReadModes(options); !modes.ok()) return modes.error();
+    for (const auto& [name, value] : options) out_->config.judging[name] = value;
+    return {};
+  }
+
   Status Seed(const json::value& value) {
     if (!value.is_number() && !value.is_string())
       return Err(ErrorCode::kInvalid, "must be a number");
@@ -166,10 +177,13 @@ class Parser {
            return Put(ParseStopRule(text), &p.out_->config.stop_on);
          }},
         {"baseline",
-         [](Parser&, V v) -> Status {
-           ASSAY_ASSIGN_OR_RETURN(const std::string text, Text(v));
-           if (text == "eager") return {};
-           return Err(ErrorCode::kInvalid, "this server compares with eager PyTorch only");
+         [](Parser& p, V v) {
+           return p.Judging({{"baseline", v}});
+         }},
+        {"judging",
+         [](Parser& p, V v) -> Status {
+           if (!v.is_object()) return Err(ErrorCode::kInvalid, "must be an object");
+           return p.Judging(v.get_object());
          }},
         {"timing", [](Parser& p, V v) { return p.Timing(v); }},
         {"detail",

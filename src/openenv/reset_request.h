@@ -21,9 +21,10 @@ struct ResetRequest {
 };
 
 /// Members: task_id (or problem_id), suite, split, level, index, seed, episode_id, max_turns,
-/// reward_mode (a mode, or an emission), reward_parameters, emit, stop_on, baseline, timing,
-/// detail, backend_hint, resume; all also within `options`. Others are ignored, because trainers
-/// pass rows of their data sets; they are reported so that a typo can be found. Null is absent.
+/// reward_mode (a mode, or an emission), reward_parameters, emit, stop_on, timing, detail,
+/// backend_hint, resume, baseline, judging (an object of what ReadModes() reads); all also within
+/// `options`. Others are ignored, because trainers pass rows of their data sets; they are reported
+/// so that a typo can be found. Null is absent.
 ResetRequest ParseReset(const json::object& data, const Settings& settings);
 
 }  // namespace assay::openenv

@@ -50,6 +50,13 @@ TEST(ResetRequest, OptionsAreTheSameButSaidLessDirectly) {
   EXPECT_EQ(request.config.max_turns, 3);
 }
 
+TEST(ResetRequest, JudgingIsHandedOn) {
+  const ResetRequest request = Parse(
+      R"({"baseline": "compile", "judging": {"cache": "warm"}, "precision": "of a data set"})");
+  EXPECT_EQ(Summary(request.errors), "");
+  EXPECT_EQ(request.config.judging, (json::object{{"baseline", "compile"}, {"cache", "warm"}}));
+}
+
 TEST(ResetRequest, AModeBringsItsOwnParameters) {
   Settings settings;
   settings.reward_parameters = {{"base", 0.5}};
@@ -87,7 +94,10 @@ TEST(ResetRequest, MistakesNameTheMember) {
   EXPECT_THAT(Errors(R"({"max_turns": 0})"), HasSubstr("max_turns: must be a whole number from 1"));
   EXPECT_THAT(Errors(R"({"max_turns": "many"})"), HasSubstr("max_turns"));
   EXPECT_THAT(Errors(R"({"reward_mode": "money"})"), HasSubstr("there is: roofline"));
-  EXPECT_THAT(Errors(R"({"baseline": "compile"})"), HasSubstr("eager"));
+  EXPECT_THAT(Errors(R"({"baseline": "jit"})"), HasSubstr("eager, compile"));
+  EXPECT_THAT(Errors(R"({"judging": {"cache": "hot"}})"), HasSubstr("cold and warm"));
+  EXPECT_THAT(Errors(R"({"judging": {"trials": 1}})"), HasSubstr("no member 'trials'"));
+  EXPECT_THAT(Errors(R"({"judging": "warm"})"), HasSubstr("must be an object"));
   EXPECT_THAT(Errors(R"({"task_id": 5})"), HasSubstr("task_id: must be a string"));
   EXPECT_THAT(Errors(R"({"timing": "maybe"})"), HasSubstr("timing: must be on or off"));
   EXPECT_THAT(Errors(R"({"seed": [1]})"), HasSubstr("seed: must be a number"));

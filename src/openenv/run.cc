@@ -172,6 +172,7 @@ void EpisodeRun::Submit(Action action, TimePoint deadline, Reply reply) {
   job.submission_entry = action.entry_point;
   job.source = std::move(extracted.code);
   const EpisodeConfig& config = episode_.config();
+  job.options = config.judging;
   job.options["time"] = !check && config.timing;
   if (!check && config.timing && NeedsProfile(config.reward_mode, config.reward_parameters))
     job.options["profile"] = true;

@@ -10,6 +10,7 @@
 #include "base/strings.h"
 #include "task/loaders.h"
 #include "task/python_names.h"
+#include "task/repair.h"
 
 namespace assay {
 namespace {
@@ -158,9 +159,15 @@ Status TaskRegistry::AddAll(std::vector<Task> tasks) {
 Result<std::shared_ptr<const Task>> TaskRegistry::Find(std::string_view id) const {
   if (const auto exact = by_id_.find(std::string(id)); exact != by_id_.end()) return exact->second;
   const auto named = by_name_.find(Forgiving(id));
-  if (named == by_name_.end())
+  if (named == by_name_.end()) {
+    if (const VariantId variant = SplitVariant(id); !variant.repair.empty()) {
+      ASSAY_ASSIGN_OR_RETURN(const TaskPtr original, Find(variant.original));
+      ASSAY_ASSIGN_OR_RETURN(Task made, MakeVariant(*original, variant.repair));
+      return std::shared_ptr<const Task>(std::make_shared<const Task>(std::move(made)));
+    }
     return Err(ErrorCode::kNotFound, "no task '{}'; {}", CleanText(id.substr(0, kMaxIdLength)),
                Nearest(id));
+  }
   if (named->second.size() == 1) return named->second.front();
   std::vector<std::string> ids;
   for (const TaskPtr& task : named->second) ids.push_back(task->id);

@@ -62,7 +62,7 @@ class TaskRegistry {
   /// Adds one task made by MakeTask. kInvalid when its id names another source.
   Status Add(Task task);
 
-  /// By id or alias; kNotFound names the nearest ids, kInvalid the tasks that an alias fits.
+  /// By id, alias, or the name of a variant (see MakeVariant); kNotFound names the nearest ids.
   [[nodiscard]] Result<std::shared_ptr<const Task>> Find(std::string_view id) const;
 
   /// All tasks, in the order they were added.

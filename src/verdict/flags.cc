@@ -22,6 +22,17 @@ constexpr FlagInfo kFlags[] = {
      "The submission's own kernels do not do the work: library kernels do, or the result is "
      "right without them.",
      true},
+    {"global_cudnn",
+     "Switches of cuDNN were changed; they hold in the submission's own process only, the reference "
+     "is timed without them.",
+     true},
+    {"global_deterministic",
+     "torch's deterministic algorithms were switched in the submission's own process.", true},
+    {"global_dtype", "torch's default dtype was changed in the submission's own process.", true},
+    {"global_precision",
+     "torch's precision of float32 matrix work was changed; it holds in the submission's own "
+     "process only, and its outputs must be right all the same.",
+     true},
     {"library", "Library kernels do part of the work; replace them by kernels of your own.", true},
     {"noisy", "The interval of the speedup is wide; measure again on a quieter machine.", false},
     {"output_reused",
@@ -35,6 +46,14 @@ constexpr FlagInfo kFlags[] = {
      true},
     {"rounds_discarded", "Rounds that something disturbed were measured again.", false},
     {"sandbox_degraded", "This machine lacks part of the sandbox; the environment says which.",
+     false},
+    {"shape_specialized",
+     "The submission is wrong, or fails, on smaller inputs that the reference accepts; on the "
+     "task's own sizes it is right.",
+     true},
+    {"statistical",
+     "The reference draws random numbers; outputs of many calls were compared with its "
+     "distribution.",
      false},
     {"superluminal",
      "The time is less than the card needs for this task, so it is not paid: does every call read "

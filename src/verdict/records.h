@@ -76,6 +76,9 @@ struct Correctness {
   /// same of the reference itself. Nothing where float64 could not be had.
   std::optional<double> effective_bits;
   std::optional<double> reference_bits;
+  /// Whether smaller inputs, which the reference accepts, are computed right too. Nothing where
+  /// that was not asked or there are none.
+  std::optional<bool> other_shapes;
 };
 
 /// What KernelBench's own check says of the same trials, those with the task's own inputs:
@@ -84,6 +87,13 @@ struct KernelBenchCheck {
   int trials = 0;
   int passed = 0;
   double tolerance = 0;
+};
+
+/// What a submission was timed against beside the reference in eager mode.
+struct BaselineRecord {
+  std::string name;                ///< "compile", "compile-max-autotune", "eager-tf32"
+  std::vector<RoundClock> rounds;  ///< rounds[i] ran beside candidate[i] on the same inputs
+  std::string unavailable;         ///< why it has no rounds; empty when it has
 };
 
 struct TimingRecord {
@@ -96,6 +106,8 @@ struct TimingRecord {
   std::string method;                  ///< "rounds/device-events", "rounds/host-clock"
   int rounds_verified = 0;             ///< timed outputs that were verified, all of them right
   std::vector<TimerPoint> instrument;  ///< what `assay timer-check` found here; empty: it never ran
+  std::vector<BaselineRecord> baselines;  ///< those that were asked for
+  std::string baseline = "eager";         ///< the one that the speedup is of
 };
 
 /// What came of the profile that was asked for.
@@ -129,7 +141,8 @@ struct Records {
   std::optional<ProfileRecord> profile;    ///< nothing: none was asked for, or it came to none
   std::optional<GhostRecord> ghost;        ///< the same
   std::optional<RooflineReport> roofline;  ///< the task's bound on this card; `fraction` still 0
-  std::string void_reason;         ///< why the task's score means nothing ("zeros pass"), or empty
+  std::string precision;    ///< of float32 matrix work: "default", "ieee", "tf32"; empty: not known
+  std::string void_reason;  ///< why the task's score means nothing ("zeros pass"), or empty
   std::vector<std::string> flags;  ///< notes found while running: "output_reused", "library", ...
   std::vector<std::pair<std::string, double>> phases_ms;
   std::string stdout_text;   ///< bounded; never parsed

@@ -5,14 +5,19 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <span>
 
 #include "verdict/feedback.h"
+#include "verdict/scrub.h"
 
 namespace assay {
 namespace {
 
 /// A 95 % interval wider than this share of the speedup is flagged `noisy`.
 constexpr double kNoisyWidth = 0.10;
+
+constexpr const char* kEagerBaseline = "eager";
+constexpr size_t kMaxReason = 300;
 
 /// float32 arithmetic keeps 19 bits and more even of long sums; TF32 and float16 keep 11 to 13,
 /// bfloat16 8 to 10. A reference that is no better itself shows nothing.
@@ -101,6 +106,11 @@ std::optional<std::string> MissingProof(const Records& records) {
   if (timing.candidate.empty() || timing.candidate.size() != timing.reference.size())
     return fmt::format("times were measured, but of {} candidate and {} reference rounds",
                        timing.candidate.size(), timing.reference.size());
+  for (const BaselineRecord& baseline : timing.baselines)
+    if (baseline.unavailable.empty() &&
+        (baseline.rounds.size() != timing.candidate.size() ||
+         !std::all_of(baseline.rounds.begin(), baseline.rounds.end(), IsValid)))
+      return fmt::format("times were measured, but not those of the baseline {}", baseline.name);
   for (const std::vector<RoundClock>* rounds : {&timing.candidate, &timing.reference})
     if (!std::all_of(rounds->begin(), rounds->end(), IsValid))
       return "times were measured, but a round of the worker's own clock is not a time";
@@ -134,6 +144,12 @@ Failure DecidingFailure(const Records& records) {
   return failure;
 }
 
+BaselineTiming Against(std::string name, const std::vector<RoundClock>& rounds,
+                       std::span<const double> paid_us) {
+  const std::vector<double> us = TrustedTimes(rounds);
+  return {std::move(name), Summarize(us), PairedRatio(us, paid_us), ""};
+}
+
 /// Fills the times of a correct submission. False when they are not numbers that could be paid.
 bool FillTiming(Verdict* verdict) {
   const TimingRecord& timing = verdict->records.timing;
@@ -146,12 +162,31 @@ bool FillTiming(Verdict* verdict) {
   if (!timing.measured) return true;
 
   verdict->candidate_clock = Reconcile(timing.candidate);
-  const std::vector<double> reference_us = TrustedTimes(timing.reference);
   verdict->candidate_us = Summarize(verdict->candidate_clock.paid_us);
-  verdict->reference_us = Summarize(reference_us);
   verdict->timed = true;
+  const std::vector<double>& paid_us = verdict->candidate_clock.paid_us;
+  const BaselineTiming eager = Against(kEagerBaseline, timing.reference, paid_us);
+  BaselineTiming chosen = eager;
+  if (!timing.baselines.empty()) verdict->baselines.push_back(eager);
+  for (const BaselineRecord& baseline : timing.baselines) {
+    BaselineTiming against = baseline.unavailable.empty()
+                                 ? Against(baseline.name, baseline.rounds, paid_us)
+                                 : BaselineTiming{baseline.name, {}, {}, baseline.unavailable};
+    if (baseline.name == timing.baseline) chosen = against;
+    verdict->baselines.push_back(std::move(against));
+  }
+  if (!timing.meaningful)
+    for (BaselineTiming& baseline : verdict->baselines) baseline.speedup = {};
+  if (!chosen.unavailable.empty()) {
+    // Another one in its place would be another score.
+    verdict->reference_us = eager.us;
+    verdict->timing_note = fmt::format("The baseline {} is unavailable: {}", chosen.name,
+                                       ScrubLine(chosen.unavailable, kMaxReason));
+    return true;
+  }
+  verdict->reference_us = chosen.us;
   if (!timing.meaningful) return true;
-  verdict->speedup = PairedRatio(reference_us, verdict->candidate_clock.paid_us);
+  verdict->speedup = chosen.speedup;
   return std::isfinite(verdict->speedup.high) && verdict->speedup.low > 0;
 }
 

@@ -34,6 +34,14 @@ enum class Fault { kNone, kCandidate, kIntegrity, kInfrastructure };
 std::string_view ToString(VerdictStatus status);
 std::string_view ToString(Fault fault);
 
+/// What a baseline came to.
+struct BaselineTiming {
+  std::string name;
+  Summary us;               ///< of nothing where it is unavailable
+  Ratio speedup;            ///< of the submission over it; 0 where there is none
+  std::string unavailable;  ///< why; empty where it is not
+};
+
 struct Verdict {
   Records records;
   VerdictStatus status = VerdictStatus::kInfraError;
@@ -45,9 +53,10 @@ struct Verdict {
   std::vector<std::string> flags;  ///< lint rules and run-time notes, sorted, unique
   bool timed = false;              ///< correct and measured: the next four hold figures
   Summary candidate_us;
-  Summary reference_us;
-  Ratio speedup;  ///< 0 when not measured or not meaningful
+  Summary reference_us;  ///< of the baseline that the speedup is of
+  Ratio speedup;         ///< 0 when not measured or not meaningful
   Reconciled candidate_clock;
+  std::vector<BaselineTiming> baselines;  ///< eager first, where others were asked for
   /// The records' one; with its fraction where there is a speedup.
   std::optional<RooflineReport> roofline;
   Plausibility plausibility = Plausibility::kNormal;  ///< of the paid time against the bound

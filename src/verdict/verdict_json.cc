@@ -77,6 +77,7 @@ json::value CorrectnessJson(const Correctness& checks) {
   };
   out["effective_bits"] = bits(checks.effective_bits);
   out["reference_bits"] = bits(checks.reference_bits);
+  if (checks.other_shapes) out["other_shapes"] = *checks.other_shapes;
   return out;
 }
 
@@ -100,6 +101,19 @@ json::value SummaryJson(const Summary& summary) {
   out["min"] = Rounded(summary.min);
   out["n"] = summary.n;
   return out;
+}
+
+/// null: none.
+json::value RatioJson(const Ratio& ratio) {
+  if (ratio.value <= 0) return nullptr;
+  return json::object{
+      {"value", Rounded(ratio.value)}, {"low", Rounded(ratio.low)}, {"high", Rounded(ratio.high)}};
+}
+
+json::value BaselineJson(const BaselineTiming& baseline) {
+  if (!baseline.unavailable.empty())
+    return json::object{{"unavailable", ScrubLine(baseline.unavailable, kMaxReason)}};
+  return json::object{{"us", SummaryJson(baseline.us)}, {"speedup", RatioJson(baseline.speedup)}};
 }
 
 /// How fast the card ran over the rounds that count.
@@ -129,7 +143,7 @@ json::value TimingJson(const Verdict& verdict) {
   out.reserve(10);
   out["candidate_us"] = nullptr;
   out["reference_us"] = nullptr;
-  out["speedup"] = nullptr;
+  out["speedup"] = RatioJson(verdict.speedup);
   out["method"] = Name(timing.method);
   out["meaningful"] = timing.meaningful;
   out["clock_check"] = nullptr;
@@ -148,15 +162,15 @@ json::value TimingJson(const Verdict& verdict) {
     check["outside_us"] = Rounded(clock.outside_us);
     out["clock_check"] = std::move(check);
   }
-  if (verdict.speedup.value > 0) {
-    json::object speedup;
-    speedup["value"] = Rounded(verdict.speedup.value);
-    speedup["low"] = Rounded(verdict.speedup.low);
-    speedup["high"] = Rounded(verdict.speedup.high);
-    out["speedup"] = std::move(speedup);
-  }
   if (!timing.clocks.empty()) out["clocks"] = ClocksJson(timing.clocks);
   if (!verdict.timing_note.empty()) out["note"] = verdict.timing_note;
+  if (!verdict.baselines.empty()) {
+    out["baseline"] = Name(timing.baseline);
+    json::object baselines;
+    for (const BaselineTiming& baseline : verdict.baselines)
+      baselines[Name(baseline.name)] = BaselineJson(baseline);
+    out["baselines"] = std::move(baselines);
+  }
   return out;
 }
 
@@ -242,6 +256,7 @@ json::object ToJson(const Verdict& verdict, bool full) {
   out["timing"] = TimingJson(verdict);
   if (records.kernelbench)
     out["kernelbench"] = KernelBenchJson(*records.kernelbench, verdict.speedup);
+  if (!records.precision.empty()) out["precision"] = Name(records.precision);
   if (!records.void_reason.empty()) out["void_reason"] = Name(records.void_reason);
   if (records.ghost) out["ghost"] = GhostJson(*records.ghost);
   if (records.profile) out["profile"] = ProfileJson(*records.profile);

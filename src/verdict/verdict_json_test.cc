@@ -101,6 +101,26 @@ TEST(ToJson, EverySampleMatchesTheSchemaAndItsOrder) {
       EXPECT_THAT(test::SchemaErrors(Schema(), ToJson(Decide(records), full)), IsEmpty()) << name;
 }
 
+TEST(ToJson, WhatWasAskedForMatchesTheSchema) {
+  Records records = test::CorrectRecords();
+  EXPECT_FALSE(ToJson(Decide(records), false).at("timing").get_object().contains("baselines"));
+  records.precision = "tf32";
+  records.correctness.other_shapes = false;
+  records.timing.baseline = "compile";
+  records.timing.baselines = {{"compile", records.timing.reference, ""},
+                              {"eager-tf32", {}, "why \x1b[31m it failed"}};
+  const json::object document = ToJson(Decide(records), true);
+  EXPECT_THAT(test::SchemaErrors(Schema(), document), IsEmpty());
+  const json::object& timing = document.at("timing").get_object();
+  EXPECT_EQ(timing.at("baseline"), "compile");
+  const json::object& baselines = timing.at("baselines").get_object();
+  EXPECT_EQ(baselines.at("eager").at("us"), baselines.at("compile").at("us"));
+  EXPECT_EQ(baselines.at("compile").at("speedup"), timing.at("speedup"));
+  EXPECT_EQ(baselines.at("eager-tf32"), (json::object{{"unavailable", "why it failed"}}));
+  EXPECT_EQ(document.at("precision"), "tf32");
+  EXPECT_EQ(document.at("correctness").at("other_shapes"), false);
+}
+
 TEST(ToJson, EveryFailureMatchesTheSchema) {
   for (int kind = 0; kind <= static_cast<int>(FailureKind::kCancelled); ++kind)
     for (int stage = 0; stage <= static_cast<int>(Stage::kVerdict); ++stage) {

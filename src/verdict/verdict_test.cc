@@ -408,6 +408,71 @@ TEST(Decide, KernelBenchsVerdictStandsBesideOurs) {
   EXPECT_FALSE(ToJson(Decide(records), false).contains("kernelbench"));
 }
 
+/// The reference's rounds, `factor` times as long.
+BaselineRecord Baseline(const Records& records, std::string name, double factor) {
+  BaselineRecord baseline{std::move(name), records.timing.reference, ""};
+  for (RoundClock& round : baseline.rounds) {
+    round.outside_us *= factor;
+    round.overhead_us *= factor;
+    for (double& time : round.inside_us) time *= factor;
+  }
+  return baseline;
+}
+
+TEST(Decide, BaselinesStandBesideEager) {
+  Records records = test::CorrectRecords();
+  const double eager = Decide(records).speedup.value;
+  records.timing.baselines = {Baseline(records, "compile", 0.5),
+                              {"eager-tf32", {}, "CompileError: no compiler"}};
+  const Verdict verdict = Decide(records);
+  EXPECT_TRUE(verdict.correct);
+  EXPECT_DOUBLE_EQ(verdict.speedup.value, eager) << "eager pays unless another one was chosen";
+  ASSERT_THAT(verdict.baselines, SizeIs(3));
+  EXPECT_EQ(verdict.baselines[0].name, "eager");
+  EXPECT_DOUBLE_EQ(verdict.baselines[0].speedup.value, eager);
+  EXPECT_DOUBLE_EQ(verdict.baselines[0].us.median, verdict.reference_us.median);
+  EXPECT_NEAR(verdict.baselines[1].speedup.value, eager / 2, 1e-9);
+  EXPECT_EQ(verdict.baselines[2].unavailable, "CompileError: no compiler");
+  EXPECT_EQ(verdict.baselines[2].speedup.value, 0);
+}
+
+TEST(Decide, TheSpeedupIsOfTheChosenBaseline) {
+  Records records = test::CorrectRecords();
+  const double eager = Decide(records).speedup.value;
+  records.timing.baselines = {Baseline(records, "compile", 0.5)};
+  records.timing.baseline = "compile";
+  const Verdict verdict = Decide(records);
+  EXPECT_NEAR(verdict.speedup.value, eager / 2, 1e-9);
+  EXPECT_DOUBLE_EQ(verdict.reference_us.median, verdict.baselines[1].us.median);
+}
+
+TEST(Decide, NoOtherBaselineStandsInForTheChosenOne) {
+  Records records = test::CorrectRecords();
+  records.timing.baselines = {{"compile", {}, "no compiler"}};
+  records.timing.baseline = "compile";
+  const Verdict verdict = Decide(records);
+  EXPECT_TRUE(verdict.correct);
+  EXPECT_EQ(verdict.fault, Fault::kNone);
+  EXPECT_EQ(verdict.speedup.value, 0);
+  EXPECT_THAT(verdict.timing_note, HasSubstr("compile is unavailable: no compiler"));
+  EXPECT_GT(verdict.baselines[0].speedup.value, 0) << "eager's is told all the same";
+}
+
+TEST(Decide, BaselinesWithoutTheirRoundsAreTheEnginesBug) {
+  Records records = test::CorrectRecords();
+  records.timing.baselines = {Baseline(records, "compile", 0.5)};
+  records.timing.baselines[0].rounds.pop_back();
+  ExpectEngineBug(records, "not those of the baseline compile");
+}
+
+TEST(Decide, InterpretedTimesGiveNoSpeedupOverAnyBaseline) {
+  Records records = test::CorrectRecords();
+  records.timing.meaningful = false;
+  records.timing.baselines = {Baseline(records, "compile", 0.5)};
+  for (const BaselineTiming& baseline : Decide(records).baselines)
+    EXPECT_EQ(baseline.speedup.value, 0) << baseline.name;
+}
+
 TEST(Decide, IsPure) {
   for (const Records& records :
        {test::CorrectRecords(), test::IncorrectRecords(), test::CheatRecords()})

@@ -98,18 +98,19 @@ class Page {
 
 std::string Line(std::string_view text) { return ScrubLine(text, kMaxField); }
 
-std::string SpeedText(const Ratio& speedup) {
+std::string SpeedText(const Ratio& speedup, const std::string& baseline) {
   const std::string figures =
       fmt::format("{:.2f}x [{:.2f}, {:.2f}]", speedup.value, speedup.low, speedup.high);
-  if (speedup.low > 1) return figures + " faster than eager";
-  if (speedup.high < 1) return figures + " slower than eager";
-  return figures + " as fast as eager, within error";
+  if (speedup.low > 1) return figures + " faster than " + baseline;
+  if (speedup.high < 1) return figures + " slower than " + baseline;
+  return figures + " as fast as " + baseline + ", within error";
 }
 
 std::string HeadlineText(const Verdict& verdict) {
   if (verdict.correct)
-    return "✓ correct  " + (verdict.speedup.value > 0 ? SpeedText(verdict.speedup)
-                                                      : "not timed: " + verdict.timing_note);
+    return "✓ correct  " + (verdict.speedup.value > 0
+                                ? SpeedText(verdict.speedup, Line(verdict.records.timing.baseline))
+                                : "not timed: " + verdict.timing_note);
   const bool judged = verdict.fault == Fault::kCandidate || verdict.fault == Fault::kIntegrity;
   const Failure& error = verdict.error;
   std::string text =
@@ -160,6 +161,16 @@ std::string MismatchText(const Correctness& checks) {
 std::string TimesText(const Summary& summary) {
   return fmt::format("{:.4g} us   p20 {:.4g}   p80 {:.4g}   min {:.4g}   ({} rounds)",
                      summary.median, summary.p20, summary.p80, summary.min, summary.n);
+}
+
+std::string BaselineText(const BaselineTiming& baseline) {
+  if (!baseline.unavailable.empty())
+    return fmt::format("{}: unavailable: {}", Line(baseline.name), Line(baseline.unavailable));
+  std::string text = fmt::format("{}: {:.4g} us", Line(baseline.name), baseline.us.median);
+  if (baseline.speedup.value > 0)
+    text += fmt::format(", {:.2f}x [{:.2f}, {:.2f}]", baseline.speedup.value, baseline.speedup.low,
+                        baseline.speedup.high);
+  return text;
 }
 
 std::string ClockText(const Reconciled& clock) {
@@ -269,6 +280,8 @@ std::string ToText(const Verdict& verdict, bool color) {
   if (verdict.timed) {
     page.Field("candidate", TimesText(verdict.candidate_us));
     page.Field("reference", TimesText(verdict.reference_us));
+    for (const BaselineTiming& baseline : verdict.baselines)
+      page.Field(&baseline == verdict.baselines.data() ? "baselines" : "", BaselineText(baseline));
     page.Field("clocks", ClockText(verdict.candidate_clock));
     page.Field("method", MethodText(verdict));
   }

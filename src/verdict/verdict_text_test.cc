@@ -73,6 +73,17 @@ TEST(ToText, SaysWhichWayTheSpeedupGoes) {
   EXPECT_THAT(headline(1), HasSubstr("as fast as eager, within error"));
 }
 
+TEST(ToText, NamesTheBaselines) {
+  Records records = test::CorrectRecords();
+  records.timing.baseline = "compile";
+  records.timing.baselines = {{"compile", records.timing.reference, ""},
+                              {"eager-tf32", {}, "no such device"}};
+  const std::string text = ToText(Decide(records), false);
+  EXPECT_THAT(text, HasSubstr("than compile"));
+  EXPECT_THAT(text, HasSubstr("  baselines   eager: "));
+  EXPECT_THAT(text, HasSubstr("eager-tf32: unavailable: no such device"));
+}
+
 TEST(ToText, UntimedIsNotCalledFast) {
   Records records = test::CorrectRecords();
   records.timing.meaningful = false;

@@ -19,12 +19,14 @@ class BackgroundSet {
   /// Membership of one process, for as long as this lives. Blocks while a timing runs.
   class Member {
    public:
-    Member(BackgroundSet* set, const RuntimeProcess& process)
+    /// `frozen`: it stands stopped, and runs on as a member.
+    Member(BackgroundSet* set, RuntimeProcess& process, bool frozen = false)
         : set_(set),
           pid_(process.process().pid()),
           pidfd_(::fcntl(process.process().pidfd(), F_DUPFD_CLOEXEC, 0)) {
       const std::lock_guard guard(set_->mutex_);
       set_->members_.insert(this);
+      if (frozen) process.Thaw();
     }
     ~Member() {
       const std::lock_guard guard(set_->mutex_);

@@ -150,9 +150,21 @@ Outcome CandidateSession::Load(const LaneArena& arena, int outputs_fd, const Loa
   request["report_mutation"] = options.report_mutation;
   request["ghost"] = options.ghost;
   request["share_results"] = options.share_results;
+  request["precision"] = options.precision;
+  request["compile"] = options.compile;
   const int fds[] = {arena.inputs.get(), outputs_fd};
   json::object reply;
-  return Ask(request, fds, Stage::kLoad, options.limit, &reply);
+  Outcome outcome = Ask(request, fds, Stage::kLoad, options.limit, &reply);
+  NoteSwitches(reply);
+  return outcome;
+}
+
+void CandidateSession::NoteSwitches(const json::object& reply) {
+  constexpr std::string_view kKnown[] = {"global_cudnn", "global_deterministic", "global_dtype",
+                                         "global_precision"};
+  for (const json::value& name : GetArray(reply, "switches"))
+    for (const std::string_view known : kKnown)
+      if (name.is_string() && std::string(name.get_string()) == known) switches_.emplace(known);
 }
 
 Outcome CandidateSession::Build(uint64_t seed, Seconds limit, std::string* weights) {
@@ -165,10 +177,10 @@ Outcome CandidateSession::Build(uint64_t seed, Seconds limit, std::string* weigh
   return outcome;
 }
 
-Outcome CandidateSession::BeginRounds(Stage stage) {
+Outcome CandidateSession::BeginRounds(Stage stage, const json::object& shapes) {
   process_->ResetRounds();
   json::object reply;
-  return Ask({{"op", "rounds"}, {"timed", stage == Stage::kTime}}, {}, stage,
+  return Ask({{"op", "rounds"}, {"timed", stage == Stage::kTime}, {"shapes", shapes}}, {}, stage,
              Seconds(device_->limits().build_s), &reply);
 }
 
@@ -220,6 +232,7 @@ Outcome CandidateSession::EndRounds(Stage stage, RoundsReport* report) {
   process_->Thaw();
   json::object reply;
   Outcome outcome = Await(stage, Seconds(device_->limits().build_s), &reply);
+  NoteSwitches(reply);
   if (!Passed(outcome) || report == nullptr) return outcome;
   report->reused = GetBool(reply, "reused");
   report->skipped = std::max<int64_t>(GetInt(reply, "skipped"), 0);

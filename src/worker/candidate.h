@@ -2,6 +2,8 @@
 
 #include <functional>
 #include <memory>
+#include <set>
+#include <string>
 
 #include "verdict/records.h"
 #include "worker/device.h"
@@ -28,10 +30,12 @@ class CandidateSession {
   struct LoadOptions {
     std::string source;
     std::string class_name;
-    std::string size;              ///< a task's SIZES for the reference; empty for submissions
-    bool report_mutation = false;  ///< diagnose: private inputs, say whether they were written
-    bool ghost = false;            ///< its own kernels are never launched
-    bool share_results = true;     ///< torch's allocator may take timed results from the arena
+    std::string size;                   ///< a task's SIZES for the reference; empty for submissions
+    bool report_mutation = false;       ///< diagnose: private inputs, say whether they were written
+    bool ghost = false;                 ///< its own kernels are never launched
+    bool share_results = true;          ///< torch's allocator may take timed results from the arena
+    std::string precision = "default";  ///< of float32 matrix work, set before the module's import
+    std::string compile;                ///< mode of torch.compile for the model; empty: none
     Seconds limit{60};
   };
   /// Imports the module with the lane's arena mapped. Runs outside the device's lock.
@@ -41,8 +45,8 @@ class CandidateSession {
   Outcome Build(uint64_t seed, Seconds limit, std::string* weights);
 
   /// Enters the loop of rounds. In those of Stage::kTime the results stay where they are, if the
-  /// judge can read them there.
-  Outcome BeginRounds(Stage stage);
+  /// judge can read them there. `shapes`: on smaller inputs, as Judge::Shapes gave them.
+  Outcome BeginRounds(Stage stage, const json::object& shapes = {});
   struct RoundTime {
     TimePoint start;
     double us = 0;  ///< start to done
@@ -73,6 +77,10 @@ class CandidateSession {
 
   Outcome Unload();
 
+  /// Global switches of torch that stood otherwise than they were set, as far as the process tells:
+  /// names of the verdict's flags.
+  [[nodiscard]] const std::set<std::string>& switches() const { return switches_; }
+
   /// In a pid namespace of its own the process cannot be killed by what runs inside it.
   void SetOwnPidNamespace(bool own) { killed_is_foreign_ = own; }
 
@@ -101,6 +109,9 @@ class CandidateSession {
   RuntimeProcess* const process_;
   [[nodiscard]] bool RanOutOfMemory() const;
 
+  void NoteSwitches(const json::object& reply);
+
+  std::set<std::string> switches_;
   int64_t sequence_ = 0;  ///< of the last request; replies repeat it
   MemoryWatch::Token memory_;
   const Cgroup* cgroup_ = nullptr;

@@ -127,6 +127,7 @@ Result<std::unique_ptr<Device>> Device::Open(const DeviceOptions& options) {
     LogInfo("verdicts will have no roofline: {}", roofline.error().message);
   const Result<TimerReport> timer = LoadTimerReport(TimerFolder(), gpu ? gpu->uuid : "cpu");
   if (timer.ok() && timer->protocol == kProtocolVersion) device->timer_ = *timer;
+  device->baselines_ = std::make_unique<BaselineProcesses>(device->zygote_.get(), device->limits_);
   if (gpu) {
     Result<std::unique_ptr<ClockGauge>> gauge = ClockGauge::Open(gpu->uuid);
     if (gauge.ok())
@@ -155,6 +156,7 @@ Result<std::unique_ptr<Device>> Device::Open(const DeviceOptions& options) {
 
 Device::~Device() {
   pool_.reset();
+  baselines_.reset();
   reference_.reset();
 }
 

@@ -9,6 +9,7 @@
 #include "roofline/target.h"
 #include "timing/timer_report.h"
 #include "worker/background.h"
+#include "worker/baseline_processes.h"
 #include "worker/device_lock.h"
 #include "worker/empty_rounds.h"
 #include "worker/judge.h"
@@ -69,6 +70,7 @@ class Device {
   /// Of rounds that start with a hold, or without. Only under the exclusive lock.
   EmptyRoundTimes& empty_rounds(bool held) { return empty_rounds_[held ? 1 : 0]; }
 
+  BaselineProcesses& baselines() { return *baselines_; }
   BackgroundSet& background() { return *background_; }
 
   /// The device for one timing: the lock exclusively, all background processes stopped. The one
@@ -101,6 +103,7 @@ class Device {
   std::unique_ptr<Judge> judge_;
   std::unique_ptr<MemoryWatch> memory_watch_;
   std::unique_ptr<RuntimeProcess> reference_;
+  std::unique_ptr<BaselineProcesses> baselines_;
   std::array<EmptyRoundTimes, 2> empty_rounds_;
   std::unique_ptr<BackgroundSet> background_;
   std::unique_ptr<CandidatePool> pool_;  // last: its thread uses the members above

@@ -36,7 +36,8 @@ Verdict Engine::Audit(const Submission& submission, Verdict first, const Progres
           first.candidate_us.median, first.roofline->bound_us);
   {
     const std::shared_lock device(device_->lock());
-    if (Status tried = device_->judge().TryPrecisions(*submission.task, device_->size());
+    if (Status tried = device_->judge().TryPrecisions(*submission.task, device_->size(),
+                                                      submission.modes.precision);
         !tried.ok())
       LogWarn("{}: the precisions cannot be tried: {}", submission.id, tried.error().message);
   }

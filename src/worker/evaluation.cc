@@ -1,5 +1,7 @@
 #include "worker/evaluation.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -45,35 +47,25 @@ Failure ExamineFailure(const Error& error) {
   return failure;
 }
 
-/// As a bound names it; float32 where it names none.
-Precision PrecisionNamed(std::string_view name) {
-  if (name == "tf32") return Precision::kTf32;
-  if (name == "bf16" || name == "fp16") return Precision::kFp16;
-  if (name == "fp8") return Precision::kFp8;
-  if (name == "int8") return Precision::kInt8;
-  return name.starts_with("fp64") ? Precision::kFp64 : Precision::kFp32;
-}
-
-/// Whether a submission failed by itself, rather than something around it.
-bool FailedByItself(const Outcome& outcome) {
-  switch (outcome.kind) {
-    case FailureKind::kException:
-    case FailureKind::kCrash:
-    case FailureKind::kDeviceFault:
-    case FailureKind::kMismatch:
-    case FailureKind::kInputMutated:
-      return true;
-    default:
-      return false;
-  }
-}
-
 /// Device memory one submission takes: three arenas, where those of the outputs also hold the
-/// results of a round (see results_bytes() in judge.py), weights there and in the judge (once more
-/// in float64), and the temporaries of a call and of its comparison in float64.
-uint64_t MemoryNeeded(const TaskShape& shape, uint64_t slots) {
-  return slots * (shape.input_bytes + 4 * shape.output_bytes + shape.output_bytes / 2) +
-         6 * shape.state_bytes + 4 * shape.input_bytes + 8 * shape.output_bytes + (3ull << 30);
+/// results of a round (see results_bytes() in lane.py), weights there and in the judge (once more
+/// in float64), and the temporaries of a call and of its comparison in float64. A baseline has
+/// outputs, weights and a context of its own.
+uint64_t MemoryNeeded(const TaskShape& shape, uint64_t slots, uint64_t baselines) {
+  const uint64_t alone =
+      slots * (shape.input_bytes + 4 * shape.output_bytes + shape.output_bytes / 2) +
+      6 * shape.state_bytes + 4 * shape.input_bytes + 8 * shape.output_bytes + (3ull << 30);
+  const uint64_t each = slots * (shape.output_bytes + shape.output_bytes / 4) +
+                        2 * shape.state_bytes + 4 * shape.output_bytes + (1ull << 30);
+  return alone + baselines * each;
+}
+
+/// What a round's inputs and outputs may take together to be found in the cache.
+uint64_t CacheRoom(uint64_t l2_bytes) {
+  constexpr uint64_t kUsual = 8ull << 20;
+  if (l2_bytes > 0) return l2_bytes / 2;
+  const long host = ::sysconf(_SC_LEVEL3_CACHE_SIZE);
+  return (host > 0 ? static_cast<uint64_t>(host) : kUsual) / 2;
 }
 
 }  // namespace
@@ -104,6 +96,7 @@ Evaluation::Evaluation(Device* device, MemoryBudget* budget, const Submission& s
 Evaluation::~Evaluation() {
   // The candidate goes before the memory it maps.
   session_.reset();
+  baselines_.clear();
   background_.reset();
   device_->pool().Destroy(std::move(candidate_.process));
   if (opened_) {
@@ -152,15 +145,21 @@ std::unique_ptr<CandidateSession> Evaluation::NewSession() {
 
 Records Evaluation::Run() {
   const TimePoint start = Clock::now();
+  const bool reports_shapes =
+      submission_.modes.shape_jitter == ShapeJitter::kReport && !shape_.general_shapes;
   static_cast<void>(
       Do("lint", Stage::kLint, [&] { return LintSource({}); }) &&
       Do("prepare", Stage::kLoad, [&] { return Prepare(); }) &&
       Do("lease", Stage::kLoad, [&] { return Lease(); }) &&
       Do("load", Stage::kLoad, [&] { return Load(); }) &&
       Do("check", Stage::kCheck, [&] { return Check(); }) &&
+      (!submission_.time || submission_.modes.baselines.empty() ||
+       Do("baselines", Stage::kTime, [&] { return PrepareBaselines(); })) &&
       (!submission_.time || Do("time", Stage::kTime, [&] { return Time(); })) &&
       (!submission_.profile || Do("profile", Stage::kProfile, [&] { return TakeProfile(); })) &&
+      (!reports_shapes || Do("shapes", Stage::kVerdict, [&] { return ReportShapes(); })) &&
       (!submission_.ghost || Do("ghost", Stage::kProfile, [&] { return TakeGhost(); })));
+  NoteSwitches();
   records_.phases_ms.emplace_back("total", MillisecondsSince(start));
   if (candidate_.process && !replaced_) {
     records_.stdout_text = candidate_.process->StdoutText();
@@ -186,11 +185,14 @@ Outcome Evaluation::Prepare() {
     const std::shared_lock device(device_->lock());
     if (Status status = device_->judge().EnsureRunning(); !status.ok())
       return InfrastructureFailure(Stage::kLoad, status.error());
-    Result<TaskShape> shape = device_->judge().Examine(lane_, *submission_.task, device_->size());
+    Result<TaskShape> shape = device_->judge().Examine(lane_, *submission_.task, device_->size(),
+                                                       submission_.modes.precision);
     if (!shape.ok()) return ExamineFailure(shape.error());
     shape_ = *std::move(shape);
     opened_ = true;
   }
+  records_.precision = shape_.precision;
+  if (shape_.draws > 0) records_.flags.emplace_back("statistical");
   // Now that the task is known, its arity is too.
   if (shape_.forward_inputs >= 0) {
     LintOptions options;
@@ -202,9 +204,11 @@ Outcome Evaluation::Prepare() {
         ToReport(ComputeBound(*shape_.work, target->card,
                               target->calibration ? &*target->calibration : nullptr, nullptr));
   PlanRounds();
-  share_ = std::make_unique<MemoryBudget::Share>(budget_, MemoryNeeded(shape_, slots_));
+  const size_t baselines = submission_.time ? submission_.modes.baselines.size() : 0;
+  share_ = std::make_unique<MemoryBudget::Share>(budget_, MemoryNeeded(shape_, slots_, baselines));
   const std::shared_lock device(device_->lock());
-  Result<LaneArena> arena = device_->judge().Open(lane_, slots_);
+  Result<LaneArena> arena =
+      device_->judge().Open(lane_, slots_, submission_.modes.warm_cache, baselines);
   if (!arena.ok()) return InfrastructureFailure(Stage::kLoad, arena.error());
   arena_ = *std::move(arena);
   return {};
@@ -252,136 +256,12 @@ Outcome Evaluation::Lease() {
   return {};
 }
 
-Outcome Evaluation::Load() {
-  leased_at_ = Clock::now();
-  paused_at_lease_ = device_->background().Paused();
-  session_ = NewSession();
-  CandidateSession::LoadOptions options;
-  options.source = submission_.source;
-  options.class_name = "ModelNew";
-  options.limit = LoadLimit();
-  options.share_results = !records_.lint.uses_streams;  // graphs keep memory of their own pools
-  return session_->Load(arena_, arena_.outputs.get(), options);
-}
-
-Outcome Evaluation::Check() {
-  const int trials = limits_.trials;
-  records_.correctness.trials = trials;
-  for (int number = 0; number < trials; ++number) {
-    Outcome outcome = Trial(number);
-    if (outcome.kind == FailureKind::kCrash || outcome.kind == FailureKind::kDeviceFault)
-      return DiagnoseMutation(std::move(outcome));
-    if (!Passed(outcome)) return outcome;
-    ++records_.correctness.passed;
-  }
-  if (records_.correctness.weights == "seed") records_.flags.emplace_back("weights_seed");
-  return {};
-}
-
-/// The task's own inputs first and most often, then each of the other families once.
-std::string Evaluation::FamilyOf(int trial) const {
-  const auto index = static_cast<size_t>(trial);
-  return index < shape_.families.size() ? shape_.families[index] : shape_.families.front();
-}
-
-Outcome Evaluation::Trial(int number) {
-  const std::string family = FamilyOf(number);
-  weights_seed_ = seeds_.Next("weights");
-  slot_ = static_cast<uint32_t>(seeds_.Next("slot") % slots_);
-  {
-    const std::shared_lock device(device_->lock());
-    Judge& judge = device_->judge();
-    if (Status status = judge.Weights(lane_, weights_seed_); !status.ok())
-      return InfrastructureFailure(Stage::kCheck, status.error());
-    const std::vector<uint64_t> seeds = seeds_.Next("trial", 1);
-    if (Result<Quietness> filled = judge.Fill(lane_, slot_, seeds, 0, 0, family); !filled.ok())
-      return InfrastructureFailure(Stage::kCheck, filled.error());
-  }
-  if (Outcome outcome = CallOnce(number == 0); !Passed(outcome)) return outcome;
-  const std::shared_lock device(device_->lock());
-  Result<Comparison> result = device_->judge().Verify(lane_, slot_, {}, /*exact=*/true, 0, nullptr);
-  if (!result.ok()) return InfrastructureFailure(Stage::kCheck, result.error());
-  Compare(*result, family == shape_.families.front());
-  if (result->inputs_changed) return InputsChanged(Stage::kCheck);
-  if (result->passed) return {};
-  Failure failure;
-  failure.kind = FailureKind::kMismatch;
-  failure.stage = Stage::kCheck;
-  failure.name = "values";
-  failure.message = result->pattern;
-  return failure;
-}
-
-/// A fresh instance and one call, outside the lock: it may compile for seconds, and a timing of
-/// another submission stops it meanwhile.
-Outcome Evaluation::CallOnce(bool first) {
-  if (Outcome outcome = session_->Build(weights_seed_, LoadLimit(), &records_.correctness.weights);
-      !Passed(outcome))
-    return outcome;
-  records_.compiled = true;
-  if (Outcome outcome = session_->BeginRounds(Stage::kCheck); !Passed(outcome)) return outcome;
-  if (first) records_.phases_ms.emplace_back("lease_to_call", MillisecondsSince(leased_at_));
-  Seconds limit(std::max(limits_.call_s, limits_.call_factor * shape_.reference_us * 1e-6));
-  if (first) limit = std::max(limit, LoadLimit());  // the first call may compile
-  CandidateSession::RoundTime elapsed;
-  if (Outcome outcome = session_->Round(Stage::kCheck, slot_, 1, false, limit, &elapsed);
-      !Passed(outcome))
-    return outcome;
-  return session_->EndRounds(Stage::kCheck, nullptr);
-}
-
-void Evaluation::Compare(const Comparison& result, bool native) {
-  Correctness& all = records_.correctness;
-  if (result.bits && result.bits < all.effective_bits.value_or(1e9)) {
-    all.effective_bits = result.bits;
-    all.reference_bits = result.reference_bits;
-  }
-  if (native && result.kernelbench) {
-    if (!records_.kernelbench) records_.kernelbench.emplace();
-    records_.kernelbench->tolerance = result.kernelbench_tolerance;
-    ++records_.kernelbench->trials;
-    records_.kernelbench->passed += *result.kernelbench ? 1 : 0;
-  }
-  all.max_abs_err = std::max(all.max_abs_err, result.max_abs_err);
-  all.max_rel_err = std::max(all.max_rel_err, result.max_rel_err);
-  all.mismatch_fraction = std::max(all.mismatch_fraction, result.mismatch_fraction);
-  all.atol = all.rtol = result.tolerance;
-  all.reference = result.reference;
-  if (result.passed) return;
-  all.pattern = result.pattern;
-  // Values of the task's own inputs teach; those of the others would tell how they are made.
-  if (native && result.bad_output >= 0)
-    all.first_bad = BadElement{result.bad_output, result.bad_index, result.got, result.expected};
-}
-
-/// A store into read-only inputs kills the process like any wild store. Whether that was the cause
-/// is found in a second candidate, with private copies of the inputs that are looked at afterwards.
-Outcome Evaluation::DiagnoseMutation(Outcome crash) {
-  if (shape_.private_inputs) return crash;
-  if (!LeaseAnother().ok()) return crash;
-  CandidateSession::LoadOptions options;
-  options.source = submission_.source;
-  options.class_name = "ModelNew";
-  options.report_mutation = true;
-  options.limit = LoadLimit();
-  {
-    if (Outcome outcome = session_->Load(arena_, arena_.outputs.get(), options); !Passed(outcome))
-      return crash;
-  }
-  CandidateSession::RoundTime elapsed;
-  if (Passed(session_->Build(weights_seed_, LoadLimit(), nullptr)) &&
-      Passed(session_->BeginRounds(Stage::kCheck))) {
-    Outcome outcome = session_->Round(Stage::kCheck, slot_, 1, false, LoadLimit(), &elapsed);
-    if (outcome.kind == FailureKind::kInputMutated) return outcome;
-  }
-  return crash;
-}
-
 /// The submission goes on in a new process; of what was printed, the first one's is kept.
 Status Evaluation::LeaseAnother() {
   records_.stdout_text = candidate_.process->StdoutText();
   records_.stderr_text = candidate_.process->StderrText();
   replaced_ = true;
+  NoteSwitches();
   session_.reset();
   background_.reset();
   device_->pool().Destroy(std::move(candidate_.process));
@@ -393,59 +273,39 @@ Status Evaluation::LeaseAnother() {
   return {};
 }
 
-/// Like the profile it decides nothing.
-Outcome Evaluation::TakeGhost() {
-  GhostRecord& record = records_.ghost.emplace();
-  Outcome outcome = GhostCall(&record);
-  if (outcome.kind == FailureKind::kIntegrity || outcome.kind == FailureKind::kCancelled)
-    return outcome;
-  // Without its kernels a submission may well fail: then they were needed.
-  if (FailedByItself(outcome))
-    record.still_right = false;
-  else if (!Passed(outcome))
-    record.reason = outcome.message;
-  return {};
+void Evaluation::NoteSwitches() {
+  if (session_)
+    records_.flags.insert(records_.flags.end(), session_->switches().begin(),
+                          session_->switches().end());
 }
 
-/// One call on new inputs and poisoned outputs, in a process that launches none of the submission's
-/// own kernels.
-Outcome Evaluation::GhostCall(GhostRecord* record) {
-  const auto infrastructure = [](const Error& error) {
-    return InfrastructureFailure(Stage::kProfile, error);
-  };
-  if (const Status leased = LeaseAnother(); !leased.ok()) return infrastructure(leased.error());
-  {
-    const std::shared_lock device(device_->lock());
-    const std::vector<uint64_t> seeds = seeds_.Next("ghost", 1);
-    if (const Result<Quietness> filled = device_->judge().Fill(lane_, slot_, seeds, 0, 0);
-        !filled.ok())
-      return infrastructure(filled.error());
-  }
+Outcome Evaluation::Load() {
+  leased_at_ = Clock::now();
+  paused_at_lease_ = device_->background().Paused();
+  session_ = NewSession();
   CandidateSession::LoadOptions options;
   options.source = submission_.source;
   options.class_name = "ModelNew";
+  options.precision = shape_.precision;
   options.limit = LoadLimit();
-  options.ghost = true;
-  options.share_results = false;
-  CandidateSession::RoundTime elapsed;
-  CandidateSession::RoundsReport report;
-  Outcome outcome = session_->Load(arena_, arena_.outputs.get(), options);
-  if (Passed(outcome)) outcome = session_->Build(weights_seed_, LoadLimit(), nullptr);
-  if (Passed(outcome)) outcome = session_->BeginRounds(Stage::kProfile);
-  if (Passed(outcome))
-    outcome = session_->Round(Stage::kProfile, slot_, 1, false, LoadLimit(), &elapsed);
-  if (Passed(outcome)) outcome = session_->EndRounds(Stage::kProfile, &report);
-  if (!Passed(outcome)) return outcome;
-  record->skipped = report.skipped;
-  if (report.skipped == 0) {
-    record->reason = "it launched no kernel of its own that could be left out";
-    return {};
+  options.share_results = !records_.lint.uses_streams;  // graphs keep memory of their own pools
+  return session_->Load(arena_, arena_.outputs.get(), options);
+}
+
+/// Compiles what is timed beside the reference, before the device is taken for the timing.
+Outcome Evaluation::PrepareBaselines() {
+  slot_ = 0;
+  if (Outcome outcome = Fill(seeds_.Next("trial", 1), "native"); !Passed(outcome)) return outcome;
+  const TimePoint begin = Clock::now();
+  const std::vector<std::string>& names = submission_.modes.baselines;
+  for (size_t i = 0; i < names.size() && !Cancelled(); ++i) {
+    baselines_.push_back(std::make_unique<Baseline>(device_, names[i], [this](Stage stage) {
+      return Cancelled() ? CancelledFailure(stage) : Outcome{};
+    }));
+    baselines_.back()->Prepare(arena_, arena_.baseline_outputs[i].get(), *submission_.task,
+                               shape_.precision, weights_seed_, slot_);
   }
-  const std::shared_lock device(device_->lock());
-  const Result<Comparison> compared =
-      device_->judge().Verify(lane_, slot_, {}, /*exact=*/true, 0, nullptr);
-  if (!compared.ok()) return infrastructure(compared.error());
-  record->still_right = compared->passed;
+  leased_at_ += Clock::now() - begin;  // that time was not the submission's
   return {};
 }
 
@@ -460,6 +320,7 @@ Outcome Evaluation::Time() {
   options.source = submission_.task->source;
   options.class_name = submission_.task->entry;
   options.size = device_->size();
+  options.precision = shape_.precision;
   options.limit = Seconds(device_->limits().compile_s);
   const auto reference_failed = [&](const Outcome& outcome) {
     device_->DropReference();
@@ -487,8 +348,21 @@ Outcome Evaluation::Time() {
   plan.interpreted = !device_->cuda() && records_.lint.uses_triton;
   // A stream of the submission's own need not wait for what its round waits for.
   plan.hold = !records_.lint.uses_streams;
-  TimingSession session(device_, session_.get(), &reference, &seeds_, plan);
+  plan.statistical = shape_.draws > 0;
+  plan.warm = submission_.modes.warm_cache;
+  if (plan.warm)
+    plan.most_calls = static_cast<uint32_t>(
+        std::clamp<uint64_t>(CacheRoom(device_->judge().l2_bytes()) /
+                                 std::max<uint64_t>(1, shape_.input_bytes + shape_.output_bytes),
+                             1, slots_));
+  std::vector<Baseline*> baselines;
+  for (const std::unique_ptr<Baseline>& baseline : baselines_) baselines.push_back(baseline.get());
+  records_.timing.baseline = submission_.modes.baseline;
+  TimingSession session(device_, session_.get(), &reference, baselines, &seeds_, plan);
   Outcome outcome = session.Run(&records_.timing, &records_.correctness, &records_.flags);
+  // After a failure a baseline may be inside its rounds.
+  for (Baseline* baseline : baselines)
+    if (Passed(outcome)) baseline->Finish();
   if (plan.interpreted) records_.flags.emplace_back("triton_interpreter");
   // After a failure the reference may still be inside its rounds, and stopped.
   if (!Passed(outcome) || !Passed(reference.Unload())) device_->DropReference();
@@ -500,62 +374,6 @@ Outcome Evaluation::Time() {
 void Evaluation::StopCandidate(bool sound) {
   if (!sound || !candidate_.process->Freeze(DeadlineIn(Seconds(device_->limits().stop_s))).ok())
     candidate_.process->Kill();
-}
-
-/// Runs last and decides nothing: what goes wrong here is the profile's reason, unless it breaks
-/// the rules.
-Outcome Evaluation::TakeProfile() {
-  ProfileRecord& record = records_.profile.emplace();
-  record.scale = Scale();
-  if (!device_->cuda()) {
-    record.reason = "a profile needs a GPU; this device is a processor";
-    return {};
-  }
-  const Device::Exclusive exclusive(device_, &background_);
-  candidate_.process->Thaw();
-  Outcome outcome;
-  ProfileCandidate(&record, &outcome);
-  StopCandidate(Passed(outcome));
-  if (outcome.kind == FailureKind::kIntegrity || outcome.kind == FailureKind::kCancelled)
-    return outcome;
-  if (!Passed(outcome))
-    record.reason = fmt::format("the submission failed while it was profiled: {}: {}", outcome.name,
-                                outcome.message);
-  return {};
-}
-
-void Evaluation::ProfileCandidate(ProfileRecord* record, Outcome* outcome) {
-  constexpr double kWindowUs = 2000;
-  constexpr uint32_t kMostCalls = 8;
-  const double wanted = std::ceil(kWindowUs / std::max(1.0, shape_.reference_us));
-  const auto calls =
-      static_cast<uint32_t>(std::clamp<double>(wanted, 1, std::min(slots_, kMostCalls)));
-  const std::vector<uint64_t> seeds = seeds_.Next("profile", calls);
-  if (const Result<Quietness> filled = device_->judge().Fill(lane_, 0, seeds, 0, 0); !filled.ok()) {
-    record->reason = "the judge failed: " + filled.error().message;
-    return;
-  }
-  const Seconds limit(std::max(
-      limits_.call_s, limits_.call_factor * shape_.reference_us * 1e-6 * (2.0 * calls + 2)));
-  *outcome = session_->BeginProfile(limit, &record->reason);
-  if (!Passed(*outcome) || !record->reason.empty()) return;
-  // A new instance: its graphs are captured where their launches can be seen.
-  *outcome = session_->Build(weights_seed_, Seconds(device_->limits().build_s), nullptr);
-  if (Passed(*outcome))
-    *outcome = session_->Profiled(calls, limit, &record->profile, &record->reason);
-}
-
-ProfileScale Evaluation::Scale() const {
-  ProfileScale scale;
-  if (records_.roofline) scale.required_bytes = records_.roofline->bytes;
-  if (shape_.work)
-    for (const Work::Operator& op : shape_.work->operators) scale.required_flops += op.flops;
-  if (const RooflineTarget* target = device_->roofline(); target != nullptr) {
-    scale.peak_gbs = target->card.dram_gbs;
-    const std::string name = records_.roofline ? records_.roofline->precision : "";
-    scale.peak_tflops = PeakFlops(target->card, PrecisionNamed(name)) / 1e12;
-  }
-  return scale;
 }
 
 }  // namespace assay

@@ -5,9 +5,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "task/modes.h"
 #include "task/task.h"
 #include "verdict/records.h"
+#include "worker/baseline.h"
 #include "worker/candidate.h"
 #include "worker/memory_budget.h"
 #include "worker/seeds.h"
@@ -25,6 +28,7 @@ struct Submission {
   bool time = true;      ///< false: correctness only
   bool ghost = false;    ///< whether the output is right without its own kernels
   bool profile = false;  ///< what its calls make the device do, once it is judged
+  Modes modes;
 
   // In place of the device's limits, for this submission.
   std::optional<int> trials;
@@ -61,12 +65,21 @@ class Evaluation {
   Outcome Load();
   Outcome Check();
   Outcome Trial(int number);
-  Outcome CallOnce(bool first);
+  Outcome Draws(bool first, const std::string& family, bool native);
+  template <typename Note>
+  Outcome Judged(const Result<Comparison>& result, Note note);
+  Outcome NewWeights();
+  Outcome Fill(const std::vector<uint64_t>& seeds, std::string_view family);
+  Outcome Calls(bool first, uint32_t count, const json::object& shapes = {});
+  Outcome OtherShapes();
+  Outcome ReportShapes();
+  Outcome PrepareBaselines();
   Outcome Time();
   Outcome TakeProfile();
   Outcome TakeGhost();
   Outcome GhostCall(GhostRecord* record);
   Status LeaseAnother();
+  void NoteSwitches();
   void ProfileCandidate(ProfileRecord* record, Outcome* outcome);
   [[nodiscard]] ProfileScale Scale() const;
   void StopCandidate(bool sound);
@@ -104,6 +117,7 @@ class Evaluation {
   std::optional<BackgroundSet::Member> background_;  ///< until its own timing begins
   WarmCandidate candidate_;
   std::unique_ptr<CandidateSession> session_;
+  std::vector<std::unique_ptr<Baseline>> baselines_;
 };
 
 }  // namespace assay

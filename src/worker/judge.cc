@@ -67,6 +67,7 @@ Status Judge::EnsureRunning() {
     process_.reset();
     return ready.error();
   }
+  l2_bytes_ = static_cast<uint64_t>(GetInt(*ready, "l2_bytes"));
   return {};
 }
 
@@ -92,13 +93,15 @@ Result<Message> Judge::Call(json::object request) {
   return reply;
 }
 
-Result<TaskShape> Judge::Examine(int lane, const Task& task, const std::string& size) {
+Result<TaskShape> Judge::Examine(int lane, const Task& task, const std::string& size,
+                                 const std::string& precision) {
   ASSAY_ASSIGN_OR_RETURN(const Message reply, Call({{"op", "examine"},
                                                     {"lane", lane},
                                                     {"source", task.source},
                                                     {"sha256", task.sha256},
                                                     {"entry", task.entry},
-                                                    {"size", size}}));
+                                                    {"size", size},
+                                                    {"precision", precision}}));
   TaskShape shape;
   shape.input_bytes = static_cast<uint64_t>(GetInt(reply.body, "input_bytes"));
   shape.output_bytes = static_cast<uint64_t>(GetInt(reply.body, "output_bytes"));
@@ -107,7 +110,9 @@ Result<TaskShape> Judge::Examine(int lane, const Task& task, const std::string& 
   shape.outputs = static_cast<int>(GetInt(reply.body, "outputs", 1));
   shape.forward_inputs = static_cast<int>(GetInt(reply.body, "forward_inputs", -1));
   shape.private_inputs = GetBool(reply.body, "private_inputs");
-  shape.stochastic = GetBool(reply.body, "stochastic");
+  shape.draws = static_cast<int>(GetInt(reply.body, "draws"));
+  shape.general_shapes = GetBool(reply.body, "general_shapes");
+  shape.precision = GetString(reply.body, "precision");
   if (const json::array& families = GetArray(reply.body, "families"); !families.empty()) {
     shape.families.clear();
     for (const json::value& family : families)
@@ -128,14 +133,18 @@ Result<json::object> Judge::Screen(const Task& task, const std::string& size, do
                                                     {"sha256", task.sha256},
                                                     {"entry", task.entry},
                                                     {"size", size},
+                                                    {"precision", ""},
                                                     {"limit_s", limit_s}}));
   return GetObject(reply.body, "health");
 }
 
-Status Judge::TryPrecisions(const Task& task, const std::string& size) {
-  ASSAY_ASSIGN_OR_RETURN(
-      const Message reply,
-      Call({{"op", "precisions"}, {"sha256", task.sha256}, {"entry", task.entry}, {"size", size}}));
+Status Judge::TryPrecisions(const Task& task, const std::string& size,
+                            const std::string& precision) {
+  ASSAY_ASSIGN_OR_RETURN(const Message reply, Call({{"op", "precisions"},
+                                                    {"sha256", task.sha256},
+                                                    {"entry", task.entry},
+                                                    {"size", size},
+                                                    {"precision", precision}}));
   static_cast<void>(reply);
   return {};
 }
@@ -152,14 +161,37 @@ Result<DeviceFacts> Judge::Facts() {
   return facts;
 }
 
-Result<LaneArena> Judge::Open(int lane, uint32_t slots) {
-  ASSAY_ASSIGN_OR_RETURN(Message reply, Call({{"op", "open"}, {"lane", lane}, {"slots", slots}}));
-  if (reply.fds.size() != 3)
-    return Err(ErrorCode::kInternal, "the judge sent {} descriptors, not 3", reply.fds.size());
+Result<LaneArena> Judge::Open(int lane, uint32_t slots, bool warm, size_t baselines) {
+  ASSAY_ASSIGN_OR_RETURN(Message reply, Call({{"op", "open"},
+                                              {"lane", lane},
+                                              {"slots", slots},
+                                              {"warm", warm},
+                                              {"baselines", baselines}}));
+  if (reply.fds.size() != 3 + baselines)
+    return Err(ErrorCode::kInternal, "the judge sent {} descriptors, not {}", reply.fds.size(),
+               3 + baselines);
   reply.body.erase("ok");
   reply.body.erase("ms");
-  return LaneArena{std::move(reply.body), std::move(reply.fds[0]), std::move(reply.fds[1]),
-                   std::move(reply.fds[2])};
+  LaneArena arena{std::move(reply.body),
+                  std::move(reply.fds[0]),
+                  std::move(reply.fds[1]),
+                  std::move(reply.fds[2]),
+                  {}};
+  for (size_t i = 3; i < reply.fds.size(); ++i)
+    arena.baseline_outputs.push_back(std::move(reply.fds[i]));
+  return arena;
+}
+
+Result<json::object> Judge::Shapes(int lane, const std::string& task_sha256) {
+  {
+    const std::lock_guard guard(untried_mutex_);
+    if (untried_.contains(task_sha256)) return json::object();
+  }
+  const Result<Message> reply = Call({{"op", "shapes"}, {"lane", lane}});
+  if (reply.ok()) return GetObject(reply->body, "shapes");
+  const std::lock_guard guard(untried_mutex_);
+  untried_.insert(task_sha256);
+  return reply.error();
 }
 
 Status Judge::Weights(int lane, uint64_t seed) {
@@ -216,6 +248,15 @@ Result<Comparison> Judge::Verify(int lane, uint32_t slot, const ResultPlaces& re
                                                     {"exact", exact},
                                                     {"quiet_ns", quiet_ns}}));
   if (quiet != nullptr) *quiet = ReadQuiet(reply.body);
+  return ReadComparison(GetObject(reply.body, "result"));
+}
+
+Result<Comparison> Judge::VerifyDraws(int lane, uint32_t first, uint32_t count, bool last) {
+  ASSAY_ASSIGN_OR_RETURN(const Message reply, Call({{"op", "verify_draws"},
+                                                    {"lane", lane},
+                                                    {"first", first},
+                                                    {"count", count},
+                                                    {"last", last}}));
   return ReadComparison(GetObject(reply.body, "result"));
 }
 

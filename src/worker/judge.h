@@ -1,6 +1,8 @@
 #pragma once
 
+#include <atomic>
 #include <mutex>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -20,7 +22,10 @@ struct TaskShape {
   int forward_inputs = -1;
   int outputs = 1;              ///< tensors that a call returns
   bool private_inputs = false;  ///< the reference writes its inputs
-  bool stochastic = false;      ///< the reference draws random numbers in forward
+  int draws = 0;  ///< calls on the same inputs that a trial takes because outputs are random; 0:
+                  ///< none are
+  bool general_shapes = false;  ///< the task asks for other sizes of its inputs, too
+  std::string precision;        ///< of float32 matrix work: "default", "ieee", "tf32"
   std::vector<std::string> families = {"native"};  ///< of inputs, that trials may use
   std::optional<Work> work;  ///< what it must move and compute, where it could be traced
 };
@@ -30,7 +35,8 @@ struct LaneArena {
   json::object load;  ///< members of the candidate's `load` request
   UniqueFd inputs;
   UniqueFd outputs;
-  UniqueFd reference_outputs;  ///< never given to a candidate
+  UniqueFd reference_outputs;              ///< never given to a candidate
+  std::vector<UniqueFd> baseline_outputs;  ///< ... nor are these
 };
 
 /// One comparison.
@@ -79,17 +85,26 @@ class Judge {
 
   /// (Re)starts the process unless it runs.
   Status EnsureRunning();
+  /// Of the device's last cache; 0: not known. Once it runs.
+  [[nodiscard]] uint64_t l2_bytes() const { return l2_bytes_; }
 
-  Result<TaskShape> Examine(int lane, const Task& task, const std::string& size);
+  /// `precision`: see Modes.
+  Result<TaskShape> Examine(int lane, const Task& task, const std::string& size,
+                            const std::string& precision = {});
   /// Tries which trivial programs pass an examined task, as an `assay.task_health/1` object without
   /// the task's names. Takes a dozen runs of the reference in each family of inputs.
   Result<json::object> Screen(const Task& task, const std::string& size, double limit_s);
   /// Tries in which precisions the task's matrix work passes the numeric rule. Takes a few runs of
   /// the reference; the work of later Examine() calls for this task says what was found.
-  Status TryPrecisions(const Task& task, const std::string& size);
+  Status TryPrecisions(const Task& task, const std::string& size, const std::string& precision);
   /// What the device says of itself; not for a processor.
   Result<DeviceFacts> Facts();
-  Result<LaneArena> Open(int lane, uint32_t slots);
+  /// `warm`: rounds find their inputs in the cache. `baselines`: outputs that are made for them.
+  Result<LaneArena> Open(int lane, uint32_t slots, bool warm = false, size_t baselines = 0);
+  /// Smaller inputs that the reference accepts, as CandidateSession::BeginRounds takes them and
+  /// Fill draws them in the family "jittered"; empty where it accepts none.
+  /// A task whose trying fails is not tried again: a wild index costs the judge its context.
+  Result<json::object> Shapes(int lane, const std::string& task_sha256);
   Status Weights(int lane, uint64_t seed);
   /// New inputs in the slots from `first`. After the reply the judge occupies the device until
   /// Release(), for `hold_ns` at most; only at the end of that are the inputs complete. `family`:
@@ -107,6 +122,9 @@ class Judge {
   /// `results`: where the call's outputs stand in the outputs' memory; empty: all in their slots.
   Result<Comparison> Verify(int lane, uint32_t slot, const ResultPlaces& results, bool exact,
                             uint64_t quiet_ns, Quietness* quiet);
+  /// For a task with random outputs: `count` calls on the same inputs, in the slots from `first`.
+  /// The comparison follows with the `last` of a trial; until then what it says has passed.
+  Result<Comparison> VerifyDraws(int lane, uint32_t first, uint32_t count, bool last);
   Status Close(int lane);
 
  private:
@@ -116,6 +134,9 @@ class Judge {
   const Limits limits_;
   std::mutex mutex_;
   std::unique_ptr<RuntimeProcess> process_;
+  std::atomic<uint64_t> l2_bytes_{0};
+  std::mutex untried_mutex_;
+  std::set<std::string> untried_;  ///< sha256 of tasks whose shapes cannot be tried
 };
 
 }  // namespace assay

@@ -110,6 +110,31 @@ Outcome TimingSession::RunCandidate(uint32_t first, uint32_t hold, RoundClock* c
   return {};
 }
 
+template <typename Step>
+void TimingSession::ForBaselines(Step step) {
+  for (Baseline* baseline : baselines_)
+    if (baseline->available()) step(baseline);
+}
+
+/// One round of each baseline. What goes wrong with one is its own.
+Outcome TimingSession::RunBaselines(uint32_t first) {
+  for (Baseline* baseline : baselines_) {
+    if (!baseline->available()) continue;
+    const Result<Quietness> ready = Flush(first, baseline->calls, hold_ns_);
+    if (Outcome outcome = Judged(ready, nullptr); !Passed(outcome)) return outcome;
+    baseline->clock = {};
+    baseline->clock.calls = static_cast<int>(baseline->calls);
+    CandidateSession::RoundTime time;
+    Outcome outcome = baseline->session().Round(Stage::kTime, first, baseline->calls, true,
+                                                RoundLimit(), &time, ready->hold);
+    if (!Passed(outcome)) baseline->Fail(outcome);
+    const Result<Quietness> quiet = Flush(0, 0, 0);
+    if (Outcome judged = Judged(quiet, nullptr); !Passed(judged)) return judged;
+    if (Passed(outcome)) baseline->clock.outside_us = OutsideUs(time, *quiet);
+  }
+  return {};
+}
+
 /// How many calls fill a round of this side, from a round it ran.
 uint32_t TimingSession::CallsFor(const RoundClock& clock) const {
   // A round of few short calls may look no longer than an empty one.
@@ -119,7 +144,8 @@ uint32_t TimingSession::CallsFor(const RoundClock& clock) const {
       clock.calls;
   // A few slots stay spare, so that the addresses of a round vary.
   const uint32_t most =
-      std::min(plan_.slots - plan_.slots / 16, static_cast<uint32_t>(device_->limits().max_calls));
+      std::min({plan_.slots - plan_.slots / 16, static_cast<uint32_t>(device_->limits().max_calls),
+                plan_.most_calls});
   return static_cast<uint32_t>(
       std::clamp<double>(std::ceil(device_->limits().round_us / call_us), 1, most));
 }
@@ -159,7 +185,8 @@ Outcome TimingSession::VerifyOne(uint32_t first, Quietness* quiet) {
 
 Outcome TimingSession::Pair(bool candidate_first, RoundClock* candidate, RoundClock* reference) {
   disturbed_ = false;
-  const uint32_t calls = std::max(reference_calls_, candidate_calls_);
+  uint32_t calls = std::max(reference_calls_, candidate_calls_);
+  ForBaselines([&](Baseline* baseline) { calls = std::max(calls, baseline->calls); });
   const auto first = static_cast<uint32_t>(seeds_->Next("slot") % (plan_.slots - calls + 1));
   const std::vector<uint64_t> seeds = seeds_->Next("timed", calls);
   // Work that began with the new inputs, before go: a second look sees it (`early_work`).
@@ -174,12 +201,16 @@ Outcome TimingSession::Pair(bool candidate_first, RoundClock* candidate, RoundCl
       return outcome;
     ready = Flush(first, reference_calls_, hold_ns_);
     if (Outcome outcome = early(ready); !Passed(outcome)) return outcome;
-    return RunReference(first, ready->hold, nullptr, reference);
+    if (Outcome outcome = RunReference(first, ready->hold, nullptr, reference); !Passed(outcome))
+      return outcome;
+  } else {
+    Quietness after;
+    if (Outcome outcome = RunReference(first, ready->hold, &after, reference); !Passed(outcome))
+      return outcome;
+    if (Outcome outcome = RunCandidate(first, after.hold, candidate); !Passed(outcome))
+      return outcome;
   }
-  Quietness after;
-  if (Outcome outcome = RunReference(first, ready->hold, &after, reference); !Passed(outcome))
-    return outcome;
-  return RunCandidate(first, after.hold, candidate);
+  return RunBaselines(first);
 }
 
 bool TimingSession::TimeToLook(const TimingRecord& record) const {
@@ -188,7 +219,8 @@ bool TimingSession::TimeToLook(const TimingRecord& record) const {
   if (plan_.interpreted) return rounds >= 3 || (rounds >= 1 && ElapsedS() > limits.time_budget_s);
   if (ElapsedS() > limits.hard_budget_s) return rounds >= 3 || discarded_ >= 3;
   const bool new_ones = std::count(kept_.begin(), kept_.end(), true) > 0;
-  return new_ones && (rounds >= limits.max_rounds || rounds % limits.min_rounds == 0);
+  const int few = plan_.statistical ? 2 * limits.min_rounds : limits.min_rounds;
+  return new_ones && (rounds >= limits.max_rounds || rounds % few == 0);
 }
 
 bool TimingSession::Enough(const TimingRecord& record) const {
@@ -277,7 +309,13 @@ Outcome TimingSession::Rounds(TimingRecord* record, Correctness* correctness,
       const uint32_t most = pair_ < warm ? 2 * kFirstCalls : UINT32_MAX;
       candidate_calls_ = std::min(CallsFor(candidate), most);
       reference_calls_ = std::min(CallsFor(reference), most);
+      ForBaselines(
+          [&](Baseline* baseline) { baseline->calls = std::min(CallsFor(baseline->clock), most); });
     }
+    ForBaselines([&](Baseline* baseline) {
+      baseline->kept.push_back(counts);
+      if (counts) baseline->record().rounds.push_back(baseline->clock);
+    });
     if (!counts) continue;
     record->candidate.push_back(std::move(candidate));
     record->reference.push_back(std::move(reference));
@@ -311,7 +349,21 @@ Outcome TimingSession::Claims(TimingRecord* record, std::vector<std::string>* fl
       round.overhead_us = bracket.Of(round.outside_us);
       round.slack_us = bracket.slack_us;
     }
+  ForBaselines([&](Baseline* baseline) { ClaimsOf(baseline, bracket); });
   return {};
+}
+
+void TimingSession::ClaimsOf(Baseline* baseline, const Bracket& bracket) {
+  CandidateSession::RoundsReport claims;
+  if (Outcome outcome = baseline->session().EndRounds(Stage::kTime, &claims); !Passed(outcome))
+    return baseline->Fail(outcome);
+  std::vector<RoundClock>* rounds = &baseline->record().rounds;
+  if (!plan_.private_inputs) AddInside(std::move(claims), baseline->kept, rounds);
+  baseline->kept.clear();
+  for (RoundClock& round : *rounds) {
+    round.overhead_us = bracket.Of(round.outside_us);
+    round.slack_us = bracket.slack_us;
+  }
 }
 
 Outcome TimingSession::Run(TimingRecord* record, Correctness* correctness,
@@ -320,12 +372,16 @@ Outcome TimingSession::Run(TimingRecord* record, Correctness* correctness,
   record->method = plan_.private_inputs ? "rounds/outside-clock"
                    : device_->cuda()    ? "rounds/device-events"
                                         : "rounds/host-clock";
+  if (plan_.warm) record->method += "/warm";
   start_ = Clock::now();
   do {
     if (Outcome outcome = AsInfrastructure(Enter(reference_)); !Passed(outcome)) return outcome;
     if (pair_ == 0)
       if (Outcome outcome = AsInfrastructure(EmptyRounds()); !Passed(outcome)) return outcome;
     if (Outcome outcome = Enter(candidate_); !Passed(outcome)) return outcome;
+    ForBaselines([&](Baseline* baseline) {
+      if (Outcome outcome = Enter(&baseline->session()); !Passed(outcome)) baseline->Fail(outcome);
+    });
     if (Outcome outcome = Rounds(record, correctness, flags); !Passed(outcome)) return outcome;
     if (Outcome outcome = Integrity(); !Passed(outcome)) return outcome;
     if (record->candidate.empty())
@@ -336,6 +392,7 @@ Outcome TimingSession::Run(TimingRecord* record, Correctness* correctness,
   } while (!Enough(*record));
   if (discarded_ > 0) flags->emplace_back("rounds_discarded");
   if (candidate_->process().children_seen() > 0) flags->emplace_back("child_processes");
+  for (Baseline* baseline : baselines_) record->baselines.push_back(baseline->record());
   record->measured = true;
   return {};
 }

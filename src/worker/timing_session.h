@@ -1,7 +1,10 @@
 #pragma once
 
+#include <span>
+#include <vector>
+
 #include "verdict/records.h"
-#include "worker/candidate.h"
+#include "worker/baseline.h"
 #include "worker/seeds.h"
 
 namespace assay {
@@ -31,10 +34,19 @@ class TimingSession {
     bool interpreted = false;     ///< Triton's interpreter: few rounds, times mean nothing
     bool private_inputs = false;  ///< rounds copy their inputs first
     bool hold = true;             ///< rounds start with their calls queued, where the device can
+    bool statistical = false;     ///< outputs are random: more rounds are needed to judge them
+    bool warm = false;            ///< rounds find their inputs in the cache
+    uint32_t most_calls = UINT32_MAX;  ///< per round, of either side
   };
+  /// `baselines`: prepared ones; their rounds follow those of a pair, on the same inputs.
   TimingSession(Device* device, CandidateSession* candidate, CandidateSession* reference,
-                SeedSource* seeds, const Plan& plan)
-      : device_(device), candidate_(candidate), reference_(reference), seeds_(seeds), plan_(plan) {}
+                std::span<Baseline* const> baselines, SeedSource* seeds, const Plan& plan)
+      : device_(device),
+        candidate_(candidate),
+        reference_(reference),
+        baselines_(baselines.begin(), baselines.end()),
+        seeds_(seeds),
+        plan_(plan) {}
 
   /// Fills `record` and appends to `flags`. Both sides are loaded and built.
   Outcome Run(TimingRecord* record, Correctness* correctness, std::vector<std::string>* flags);
@@ -49,6 +61,10 @@ class TimingSession {
   Outcome RunCandidate(uint32_t first, uint32_t hold, RoundClock* clock);
   /// `after`: filled if the candidate's round follows, with what is ready for it.
   Outcome RunReference(uint32_t first, uint32_t hold, Quietness* after, RoundClock* clock);
+  Outcome RunBaselines(uint32_t first);
+  void ClaimsOf(Baseline* baseline, const Bracket& bracket);
+  template <typename Step>
+  void ForBaselines(Step step);
   Result<Quietness> Flush(uint32_t first, uint32_t calls, uint64_t hold_ns);
   Outcome VerifyOne(uint32_t first, Quietness* quiet);
   [[nodiscard]] Outcome Integrity() const;
@@ -66,10 +82,12 @@ class TimingSession {
   Device* const device_;
   CandidateSession* const candidate_;
   CandidateSession* const reference_;
+  const std::vector<Baseline*> baselines_;
   SeedSource* const seeds_;
   const Plan plan_;
-  uint32_t candidate_calls_ = std::min(plan_.calls, kFirstCalls);  ///< per round
-  uint32_t reference_calls_ = candidate_calls_;                    ///< each side fills its rounds
+  uint32_t candidate_calls_ =
+      std::min({plan_.calls, kFirstCalls, plan_.most_calls});  ///< per round
+  uint32_t reference_calls_ = candidate_calls_;                ///< each side fills its rounds
   TimePoint start_;
   int pair_ = 0;       ///< pairs that were run
   int discarded_ = 0;  ///< ... and not counted, because something disturbed them

@@ -56,6 +56,7 @@ class Task:
     def run(self, inputs):
         """Output leaves by name; neither inputs nor the model's buffers are changed."""
         model = copy.deepcopy(self.model)
+        torch.manual_seed(7)  # references that draw random numbers draw the same ones
         return leaves(model(*(x.clone() for x in inputs)))
 
 

@@ -46,6 +46,7 @@ class Candidate:
         self.model_class = None
         self.reused = False
         self.request: dict = {}
+        self.flags = INITIAL_FLAGS
 
     def serve(self) -> None:
         while True:
@@ -87,16 +88,18 @@ class Candidate:
         name = f"{SUBMISSION_NAME}_{self.files}"
         if request["ghost"]:
             ghost.install()
+        self.flags = INITIAL_FLAGS.under(request["precision"])
+        self.flags.apply()
         if request["size"]:  # the reference, which outlives its task
-            INITIAL_FLAGS.apply()
             module = modules.load_task(self.path, name, request["size"])
+            modules.Flags().under(request["precision"]).apply()
             sys.modules.pop(name, None)
         else:
             module = modules.load_file(self.path, name)
         self.model_class = getattr(module, request["class"], None)
         if self.model_class is None:
             raise Refused("no_model", "NoModelNew", f"the submission defines no class {request['class']}")
-        return {}
+        return {"switches": self.flags.changed()}
 
     def op_build(self, request: dict, _fds: list[int]) -> dict:
         """A fresh instance from ``seed`` with the reference's parameters where the names fit."""
@@ -114,14 +117,21 @@ class Candidate:
             except LookupError as error:
                 raise Refused("exception", "MissingParameter", str(error)) from None
         state = [tree.view(self.inputs.memory, place) for place in plan["state_places"]]
-        return {"weights": modules.load_state(self.model, plan["state_names"], state)}
+        weights = modules.load_state(self.model, plan["state_names"], state)
+        if plan["compile"]:
+            self.model = compiled(self.model, plan["compile"], self.work_dir)
+        return {"weights": weights}
 
     def op_rounds(self, request: dict, _fds: list[int]) -> dict:
-        """Serves rounds until the worker ends them."""
+        """Serves rounds until the worker ends them. ``shapes``: on smaller inputs, see Slots."""
         if self.request["ghost"]:
             ghost.patch_extensions(self.work_dir)  # those that the constructor loaded
         memory = self.memory if request["timed"] else None
-        rounds = Rounds(self.device, self.control, self.slots, self.next_round, self.reused, memory, self.events)
+        slots = self.slots
+        if request.get("shapes"):
+            plan = self.request["plan"]
+            slots = Slots(self.device, self.inputs.memory, self.outputs.memory, plan, request["shapes"])
+        rounds = Rounds(self.device, self.control, slots, self.next_round, self.reused, memory, self.events)
         self.channel.send({"seq": request["seq"], "event": "rounds"})
         gc_was_on = gc.isenabled()
         gc.disable()  # a collection inside a timed round would be charged to the submission
@@ -135,7 +145,13 @@ class Candidate:
             raise rounds.error
         self.reused = rounds.reused
         skipped = {"skipped": ghost.launches()} if self.request["ghost"] else {}
-        return {"reused": rounds.reused or rounds.reused_once, **rounds.report(), **skipped}
+        switches = self.flags.changed()
+        return {
+            "reused": rounds.reused or rounds.reused_once,
+            "switches": switches,
+            **rounds.report(),
+            **skipped,
+        }
 
     def op_profile_begin(self, _request: dict, _fds: list[int]) -> dict:
         """From here on, launches are attributed: of the instance that is built next, and its graphs."""
@@ -154,8 +170,6 @@ class Candidate:
             args = [copied(values) for values in args]
 
         def call(index: int) -> None:
-            if self.slots.stochastic:
-                modules.seed_everything(0)
             self.model(*args[index])
 
         try:
@@ -168,8 +182,10 @@ class Candidate:
 
     def op_unload(self, _request: dict, _fds: list[int]) -> dict:
         """Forgets the module and unmaps the arena; only the reference lives on after this."""
-        inputs, outputs, memory = self.inputs, self.outputs, self.memory
+        inputs, outputs, memory, compiler = self.inputs, self.outputs, self.memory, self.request["compile"]
         self._clear()
+        if compiler:
+            torch._dynamo.reset()  # else every task that was compiled stays
         gc.collect()
         if self.device != "cpu":
             # The libraries' workspaces outlive the rounds; those made in one stand in its memory.
@@ -182,6 +198,14 @@ class Candidate:
         if self.device != "cpu":
             torch.cuda.empty_cache()
         return {}
+
+
+def compiled(model, mode: str, work_dir: str):
+    """The model under torch.compile. What the compiler keeps stands in this process's own folder, and it
+    starts no processes that would run beside a timing."""
+    os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", os.path.join(work_dir, "inductor"))
+    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
+    return torch.compile(model, mode=None if mode == "default" else mode)
 
 
 def warm(device: str) -> None:

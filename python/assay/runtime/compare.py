@@ -40,13 +40,16 @@ TOLERANCE = {
     torch.bfloat16: 1e-2,
 }
 FP8_TOLERANCE = 5e-2
+TF32_TOLERANCE = 2e-3  # of float32, for tasks that admit TF32
 ROUNDINGS = 32.0  # in the last place of a typical output
 OUTLIER = 12.0  # root mean squares: more than the largest of a billion normal errors is
 DIVERGED = 0.1  # of the spread: no rounding error of eager's is that large
 
 
-def tolerance(dtype: torch.dtype) -> float:
-    """Relative and absolute tolerance of a dtype; 0 for exact ones."""
+def tolerance(dtype: torch.dtype, precision: str = "default") -> float:
+    """Relative and absolute tolerance of a dtype; 0 for exact ones. ``precision``: the task's policy."""
+    if precision == "tf32" and dtype in (torch.float32, torch.complex64):
+        return TF32_TOLERANCE
     if dtype in TOLERANCE:
         return TOLERANCE[dtype]
     return FP8_TOLERANCE if dtype.is_floating_point else 0.0
@@ -62,7 +65,9 @@ class EagerError:
     measured: bool = False  # at all
 
 
-def compare(y: torch.Tensor, eager: torch.Tensor, exact: torch.Tensor | None, known: EagerError) -> dict:
+def compare(
+    y: torch.Tensor, eager: torch.Tensor, exact: torch.Tensor | None, known: EagerError, precision: str = "default"
+) -> dict:
     """Compares one output with the float64 reference ``exact``, or with ``eager`` where that is None.
 
     All have one shape. ``known`` is updated when ``exact`` is given and used when it is not.
@@ -71,7 +76,7 @@ def compare(y: torch.Tensor, eager: torch.Tensor, exact: torch.Tensor | None, kn
     """
     measured = exact is not None
     exact = exact if measured else eager
-    tol = tolerance(y.dtype)
+    tol = tolerance(y.dtype, precision)
     if y.numel() == 0:
         return _report(True, 0.0, 0.0, 0, 0, None, None, None, "")
     if tol == 0.0:
@@ -100,7 +105,7 @@ def compare(y: torch.Tensor, eager: torch.Tensor, exact: torch.Tensor | None, kn
     spread = moments["spread"] if moments["spread"] > 0 else moments["norm"]
     if measured and math.sqrt(eager_square) > DIVERGED * spread > 0:
         # So far apart, the float64 reference is another function (it branches or draws otherwise).
-        return compare(y.reshape(shape), eager.reshape(shape), None, known)
+        return compare(y.reshape(shape), eager.reshape(shape), None, known, precision)
     if measured:
         known.measured = True
         known.worst = max(known.worst, eager_worst)
@@ -120,11 +125,11 @@ def compare(y: torch.Tensor, eager: torch.Tensor, exact: torch.Tensor | None, kn
     return {**_describe(bad, y, exact, shape, max_abs, max_rel), **agreement}
 
 
-def well_conditioned(eager: torch.Tensor, exact: torch.Tensor, known: EagerError) -> bool:
+def well_conditioned(eager: torch.Tensor, exact: torch.Tensor, known: EagerError, precision: str = "default") -> bool:
     """Whether eager is either right by the rule itself, or wrong everywhere alike: then its root mean
     square tells what any honest order of summation does. Where a few elements hold all of the error
     (a softmax that has become a choice between two) no two honest programs agree. Fills ``known``."""
-    if not compare(eager, eager, exact, known)["passed"]:
+    if not compare(eager, eager, exact, known, precision)["passed"]:
         return False
     if known.worst <= 1.0 or eager.numel() == 0:
         return True

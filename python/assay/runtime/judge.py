@@ -12,7 +12,7 @@ import time
 
 import torch
 
-from . import calibrate, compare, families, health, modules, native
+from . import calibrate, compare, families, health, modules, native, stochastic
 from .channel import Channel, Closed
 from .lane import Lane, OutsideError
 from .task import Task, fast_random
@@ -75,9 +75,11 @@ class Judge:
 
     def op_examine(self, request: dict) -> dict:
         """Loads a task for one submission ("lane") and says what it needs."""
-        key = (request["sha256"], request["entry"], request["size"])
+        key = _key(request)
         if key not in self.tasks:
-            self.tasks[key] = Task(request["source"], request["entry"], request["size"], self.device, self.folder)
+            self.tasks[key] = Task(
+                request["source"], request["entry"], request["size"], self.device, self.folder, request["precision"]
+            )
             while len(self.tasks) > MAX_TASKS:
                 self.tasks.popitem(last=False)
         self.tasks.move_to_end(key)
@@ -91,20 +93,22 @@ class Judge:
             "reference_us": task.reference_us,
             "forward_inputs": modules.forward_inputs(task.entry),
             "private_inputs": task.private_inputs,
-            "stochastic": task.stochastic,
+            "draws": stochastic.draw_counts(task.random_elements, task.reference_us)[2] if task.random else 0,
             "families": task.families,
+            "precision": task.precision,
+            "general_shapes": task.general_shapes,
             "work": task.work,
         }
 
     def op_screen(self, request: dict) -> dict:
         """Which trivial programs pass a task that was examined before; see health."""
-        task = self.tasks[request["sha256"], request["entry"], request["size"]].for_lane()
+        task = self.tasks[_key(request)].for_lane()
         task.flags.apply()
         return {"health": health.screen(task, request["limit_s"])}
 
     def op_precisions(self, request: dict) -> dict:
         """Tries the precisions of a task that was examined before; slow, for audits only."""
-        self.tasks[request["sha256"], request["entry"], request["size"]].try_precisions()
+        self.tasks[_key(request)].try_precisions()
         return {}
 
     def op_facts(self, request: dict) -> dict:
@@ -112,8 +116,9 @@ class Judge:
 
     def op_open(self, request: dict) -> dict:
         """Makes the lane's arena of ``slots`` slots; the reply carries the descriptors of
-        inputs, outputs and the reference's outputs."""
-        lane = Lane(self.examined.pop(request["lane"]), request["slots"], self.device)
+        inputs, outputs, the reference's outputs and those of each baseline."""
+        task = self.examined.pop(request["lane"])
+        lane = Lane(task, request["slots"], self.device, request["warm"], request["baselines"])
         self.lanes[request["lane"]] = lane
         return {
             "plan": lane.plan(),
@@ -123,8 +128,16 @@ class Judge:
             "init_places": lane.init_places,
             "state_names": lane.state_names,
             "state_places": lane.state_places,
-            "fds": (lane.inputs.fd, lane.outputs.fd, lane.reference_outputs.fd),
+            "fds": (lane.inputs.fd, lane.outputs.fd, *(arena.fd for arena in lane.reference_outputs)),
         }
+
+    def op_shapes(self, request: dict) -> dict:
+        """Smaller inputs that the reference accepts: where they and their outputs stand in a slot; nothing
+        where it accepts none."""
+        task = self.lanes[request["lane"]].task
+        task.flags.apply()
+        found = task.jittered()
+        return {} if found is None else {"shapes": {"input_places": found.input_places, "output_places": found.output_places}}
 
     def op_weights(self, request: dict) -> dict:
         self.lanes[request["lane"]].weights(request["seed"])
@@ -143,9 +156,11 @@ class Judge:
         return {**quiet, **self._ready(request, request["calls"])}
 
     def _ready(self, request: dict, calls: int) -> dict:
-        hold = request["hold_ns"]
-        late = self.lanes[request["lane"]].late.swap(request["first"], calls) if calls and hold else ()
-        look = self.watch.flush_and_look(request["quiet_ns"])
+        hold, lane = request["hold_ns"], self.lanes[request["lane"]]
+        if lane.warm and calls:
+            lane.touch(request["first"], calls)
+        late = lane.late.swap(request["first"], calls) if calls and hold else ()
+        look = self.watch.flush_and_look(request["quiet_ns"], flush=not lane.warm)
         return {**look, **self.watch.hold(hold, late)}
 
     def op_verify(self, request: dict) -> dict:
@@ -157,6 +172,12 @@ class Judge:
             result = {"passed": False, "outside": str(error)}
         self._trim()
         return {"result": result, **quiet}
+
+    def op_verify_draws(self, request: dict) -> dict:
+        lane = self.lanes[request["lane"]]
+        result = lane.verify_draws(request["first"], request["count"], request["last"])
+        self._trim()
+        return {"result": result}
 
     def op_close(self, request: dict) -> dict:
         self.examined.pop(request["lane"], None)
@@ -172,6 +193,11 @@ class Judge:
         if self.device != "cpu" and torch.cuda.memory_reserved() - torch.cuda.memory_allocated() > (8 << 30):
             gc.collect()
             torch.cuda.empty_cache()
+
+
+def _key(request: dict) -> tuple:
+    """What tells loaded tasks apart."""
+    return request["sha256"], request["entry"], request["size"], request["precision"]
 
 
 def main(channel_fd: int, control_fd: int, device: str, folder: str) -> None:

@@ -2,8 +2,9 @@
 
 import torch
 
-from . import compare, families, native, tree
+from . import compare, families, native, shapes, stochastic, tree
 from .arena import Arena
+from .chance import Chance
 from .late_words import LateWords
 from .task import Task, fast_random, same_bits
 
@@ -19,8 +20,11 @@ class OutsideError(ValueError):
 class Lane:
     """One submission's share of the judge: a task and the arena."""
 
-    def __init__(self, task: Task, slots: int, device: str):
+    def __init__(self, task: Task, slots: int, device: str, warm: bool = False, baselines: int = 0):
+        """``warm``: rounds find their inputs in the cache. ``baselines``: processes that are timed beside
+        the reference, each with outputs of its own."""
         self.task = task
+        self.warm = warm
         self.slots = slots
         self.device = device
         names, state = task.state_names, task.state_like
@@ -30,8 +34,9 @@ class Lane:
         self.state_places, end = tree.layout(state, end, keep_strides=False)
         self.state_names, self.init_tree, self.inputs_at = names, init_tree, end
         self.seeds: dict[int, tuple[int, str]] = {}  # seed and family of what stands in each slot
-        self.views: dict[int, list[torch.Tensor]] = {}  # of the slots that were used
+        self.views: dict[tuple[int, bool], list[torch.Tensor]] = {}  # of the slots that were used
         self.arenas: list[Arena] = []
+        self.chance = Chance(task) if task.random else None
         try:
             self.inputs = self._arena(end + slots * task.input_bytes, sealed=True)
             self.late = LateWords(self.inputs.memory, task.input_places, self.inputs_at, task.input_bytes)
@@ -39,7 +44,9 @@ class Lane:
             self.results_bytes = results_bytes(device, slots * task.output_bytes)
             self.outputs = self._arena(self.results_at + self.results_bytes, sealed=False)
             # The reference's results are expected outputs: never in memory that a candidate can map.
-            self.reference_outputs = self._arena(self.results_at + self.results_bytes, sealed=False)
+            self.reference_outputs = [
+                self._arena(self.results_at + self.results_bytes, sealed=False) for _ in range(1 + baselines)
+            ]
         except BaseException:
             self.close()
             raise
@@ -62,8 +69,8 @@ class Lane:
             "results_at": self.results_at,
             "results_bytes": self.results_bytes,
             "private_inputs": task.private_inputs,
-            "stochastic": task.stochastic,
             "gradients": task.gradient_names,
+            "precision": task.precision,
         }
 
     def weights(self, seed: int) -> None:
@@ -76,12 +83,19 @@ class Lane:
             tree.store(tree.view(self.inputs.memory, place), tensor)
         self.task.synchronize()
 
-    def targets(self, slot: int) -> list[torch.Tensor]:
+    def targets(self, slot: int, family: str = families.NATIVE) -> list[torch.Tensor]:
         """The tensors of an input slot, in the arena."""
-        if slot not in self.views:
+        key = slot, family == shapes.JITTERED
+        if key not in self.views:
             base = self.inputs_at + slot * self.task.input_bytes
-            self.views[slot] = [tree.view(self.inputs.memory, place, base) for place in self.task.input_places]
-        return self.views[slot]
+            places = self.task.jittered().input_places if key[1] else self.task.input_places
+            self.views[key] = [tree.view(self.inputs.memory, place, base) for place in places]
+        return self.views[key]
+
+    def touch(self, first: int, count: int) -> None:
+        """Reads the inputs of some slots, so that the cache holds what it can of them."""
+        begin, size = self.inputs_at + first * self.task.input_bytes, count * self.task.input_bytes
+        self.inputs.memory[begin : begin + size].max()
 
     def fill(self, first: int, seeds: list[int], family: str = families.NATIVE) -> None:
         self.task.flags.apply()
@@ -98,7 +112,7 @@ class Lane:
 
     def _draw(self, slot: int, seed: int, family: str) -> None:
         drawn_tree, drawn = tree.flatten(self.task.draw(seed, family))
-        targets = self.targets(slot)
+        targets = self.targets(slot, family)
         if drawn_tree != self.task.input_tree or any(d.shape != t.shape for d, t in zip(drawn, targets)):
             raise ValueError("get_inputs() returns other shapes from another seed; Assay needs fixed shapes")
         for target, tensor in zip(targets, drawn):
@@ -108,11 +122,14 @@ class Lane:
         size = self.task.output_bytes
         self.outputs.memory[first * size : (first + count) * size].fill_(POISON)
 
-    def results(self, slot: int, places: list[int], strides: list[int]) -> list[torch.Tensor]:
+    def results(
+        self, slot: int, places: list[int], strides: list[int], family: str = families.NATIVE
+    ) -> list[torch.Tensor]:
         """A call's outputs: in its slot (-1, or no places), or where the candidate says they stand, with
         the strides that it says. Raises OutsideError when that is not in the outputs' memory."""
         found = []
-        for index, place in enumerate(self.task.output_places):
+        jittered = family == shapes.JITTERED
+        for index, place in enumerate(self.task.jittered().output_places if jittered else self.task.output_places):
             at = places[index] if places else -1
             if at < 0:
                 found.append(tree.view(self.outputs.memory, place, slot * self.task.output_bytes))
@@ -135,18 +152,67 @@ class Lane:
         task.flags.apply()
         seed, family = self.seeds[slot]
         inputs = task.draw(seed, family)
-        changed = not all(same_bits(a, b) for a, b in zip(tree.flatten(inputs)[1], self.targets(slot)))
-        got = self.results(slot, places, strides)
+        changed = self._changed(inputs, slot)
+        got = self.results(slot, places, strides, family)
+        if self.chance:
+            refused = self.chance.timed(inputs, seed, got)
+            return self._random_report(inputs, family, got, refused, changed)
         eager, exact = task.expected(inputs, want_exact, family)
-        results = []
+        results = self._compared(inputs, family, got, eager, exact)
+        return {
+            **self._report(results, changed),
+            **_agreement(results),
+            **({"kernelbench": compare.kernelbench(got, eager)} if want_exact else {}),
+            "kernelbench_tolerance": max((compare.kernelbench_tolerance(d) for d in task.output_dtypes), default=0.0),
+            "reference": "float64" if exact is not None or task.exact_runs else "float32" if task.floating else "exact",
+        }
+
+    def verify_draws(self, first: int, count: int, last: bool) -> dict:
+        """For a task with random outputs: takes calls on the same inputs, in ``count`` slots, as draws of
+        the candidate. After the ``last`` of a trial's rounds compares them with the reference's."""
+        task = self.task
+        task.flags.apply()
+        seed, family = self.seeds[first]
+        inputs = task.draw(seed, family)
+        if self.chance.trial is None:
+            self.chance.begin(inputs, seed)
+        changed = False
+        for slot in range(first, first + count):
+            got = self.results(slot, [], [])
+            changed = changed or self._changed(inputs, slot)
+            self.chance.add(got)
+        refused = self.chance.finish() if last else None
+        return self._random_report(inputs, family, got, refused, changed)
+
+    def _changed(self, inputs: list, slot: int) -> bool:
+        """Whether a slot's inputs are other than what was drawn."""
+        targets = self.targets(slot, self.seeds[slot][1])
+        return not all(same_bits(a, b) for a, b in zip(tree.flatten(inputs)[1], targets))
+
+    def _random_report(self, inputs: list, family: str, got: list, refused: dict | None, changed: bool) -> dict:
+        fixed = self._compared(inputs, family, got, self.chance.fixed, None)
+        report = {**self._report(fixed, changed), "reference": "distribution"}
+        if refused is None:
+            return report
+        worst = {"output": refused["output"], "pattern": stochastic.pattern(refused["figure"]), "first_bad": None}
+        return {**report, "passed": False, "worst": worst, "mismatch_fraction": 1.0}
+
+    def _compared(self, inputs: list, family: str, got: list, eager: list, exact: list | None) -> list[dict]:
+        """The numeric rule for every output that is not random."""
+        task, results = self.task, []
         for index, (y, e) in enumerate(zip(got, eager)):
+            if index in task.random:
+                continue
             x = exact[index] if exact is not None and e.dtype.is_floating_point else None
             rule = task.indexed.get(index)
             if rule is not None:
                 y = rule.settled(y, e, tree.flatten(inputs)[1])
-            result = compare.compare(y, e, x, task.eager_errors[family][index])
+            result = compare.compare(y, e, x, task.eager_errors[family][index], task.precision)
             result["output"] = index
             results.append(result)
+        return results
+
+    def _report(self, results: list[dict], changed: bool) -> dict:
         total = sum(r["total"] for r in results)
         worst = next((r for r in results if not r["passed"]), results[0] if results else None)
         return {
@@ -156,11 +222,7 @@ class Lane:
             "max_rel_err": max((r["max_rel_err"] for r in results), default=0.0),
             "mismatch_fraction": sum(r["mismatches"] for r in results) / total if total else 0.0,
             "worst": worst,
-            "tolerance": max((compare.tolerance(d) for d in task.output_dtypes), default=0.0),
-            **_agreement(results),
-            **({"kernelbench": compare.kernelbench(got, eager)} if want_exact else {}),
-            "kernelbench_tolerance": max((compare.kernelbench_tolerance(d) for d in task.output_dtypes), default=0.0),
-            "reference": "float64" if exact is not None or task.exact_runs else "float32" if task.floating else "exact",
+            "tolerance": max((self.task.tolerance(d) for d in self.task.output_dtypes), default=0.0),
         }
 
     def close(self) -> None:

@@ -1,5 +1,6 @@
 """Loading task modules and building models, the same way for reference and candidate."""
 
+import copy
 import importlib.util
 import inspect
 import random
@@ -18,30 +19,80 @@ def load_file(path: str, name: str) -> ModuleType:
     return module
 
 
+PRECISIONS = ("default", "ieee", "tf32")  # of float32 matrix work, see Flags.under
+
+
 class Flags:
-    """Global switches of torch that a module may set at import. Each task keeps its own, so that
-    none changes how another one is computed."""
+    """Global switches of torch that a module may set. Each task keeps its own, so that none changes how
+    another one is computed."""
 
     def __init__(self):
         matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
-        self.values = (
-            torch.get_default_dtype(),
-            matmul.allow_tf32,
-            cudnn.allow_tf32,
-            cudnn.enabled,
-            cudnn.benchmark,
-            cudnn.deterministic,
-            torch.are_deterministic_algorithms_enabled(),
-        )
+        self.values = {
+            "dtype": torch.get_default_dtype(),
+            # torch's two ways to set precisions contradict each other, and then reading one raises.
+            "fp32": getattr(torch.backends, "fp32_precision", None),
+            "matmul": _read(torch.get_float32_matmul_precision, "mixed"),
+            "matmul_tf32": _read(lambda: matmul.allow_tf32, "mixed"),
+            "cudnn_tf32": _read(lambda: cudnn.allow_tf32, "mixed"),
+            "enabled": cudnn.enabled,
+            "benchmark": cudnn.benchmark,
+            "deterministic_cudnn": cudnn.deterministic,
+            "deterministic": torch.are_deterministic_algorithms_enabled(),
+        }
+
+    def under(self, precision: str) -> "Flags":
+        """These, but with float32 matrix work in full ("ieee"), or in TF32 where the device has it ("tf32").
+        "default": as they are; torch's own are TF32 for convolutions alone."""
+        flags = copy.copy(self)
+        if precision != "default":
+            tf32 = precision == "tf32"
+            flags.values = {**self.values, "matmul": "high" if tf32 else "highest", "matmul_tf32": tf32, "cudnn_tf32": tf32}
+        return flags
 
     def apply(self) -> None:
+        now, wanted = Flags().values, self.values
+        if now == wanted:
+            return
         matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
-        dtype, matmul.allow_tf32, cudnn.allow_tf32, cudnn.enabled, cudnn.benchmark, cudnn.deterministic, strict = (
-            self.values
-        )
-        torch.set_default_dtype(dtype)
-        if torch.are_deterministic_algorithms_enabled() != strict:  # setting it imports the compiler, a second
-            torch.use_deterministic_algorithms(strict)
+        torch.set_default_dtype(wanted["dtype"])
+        if now["fp32"] != wanted["fp32"]:
+            torch.backends.fp32_precision = wanted["fp32"]
+        if wanted["matmul"] != "mixed":
+            torch.set_float32_matmul_precision(wanted["matmul"])
+        if _read(lambda: matmul.allow_tf32, "mixed") != wanted["matmul_tf32"] != "mixed":
+            matmul.allow_tf32 = wanted["matmul_tf32"]
+        if now["cudnn_tf32"] != wanted["cudnn_tf32"] != "mixed":
+            cudnn.allow_tf32 = wanted["cudnn_tf32"]
+        cudnn.enabled, cudnn.benchmark = wanted["enabled"], wanted["benchmark"]
+        cudnn.deterministic = wanted["deterministic_cudnn"]
+        if now["deterministic"] != wanted["deterministic"]:  # setting it imports the compiler, a second
+            torch.use_deterministic_algorithms(wanted["deterministic"])
+
+    def changed(self) -> list[str]:
+        """What stands otherwise now, as the verdict's flags call it."""
+        now = Flags().values
+        return sorted({SWITCHES[key] for key, value in self.values.items() if now[key] != value})
+
+
+SWITCHES = {
+    "dtype": "global_dtype",
+    "fp32": "global_precision",
+    "matmul": "global_precision",
+    "matmul_tf32": "global_precision",
+    "cudnn_tf32": "global_precision",
+    "enabled": "global_cudnn",
+    "benchmark": "global_cudnn",
+    "deterministic_cudnn": "global_cudnn",
+    "deterministic": "global_deterministic",
+}
+
+
+def _read(switch, otherwise):
+    try:
+        return switch()
+    except RuntimeError:
+        return otherwise
 
 
 def load_task(path: str, name: str, size: str) -> ModuleType:
@@ -68,6 +119,18 @@ def seed_everything(seed: int) -> None:
     numpy = sys.modules.get("numpy")
     if numpy is not None:
         numpy.random.seed(seed % 2**32)
+
+
+def random_state() -> list:
+    """Where those generators stand; two are equal when nothing was drawn in between."""
+    state = [torch.default_generator.get_state().numpy().tobytes(), random.getstate()]
+    if torch.cuda.is_initialized():
+        state += [generator.get_state().numpy().tobytes() for generator in torch.cuda.default_generators]
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        _, words, place, *_ = numpy.random.get_state()
+        state += [words.tobytes(), place]
+    return state
 
 
 def build(cls: type, init_inputs: list, seed: int, device: str) -> torch.nn.Module:

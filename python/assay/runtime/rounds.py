@@ -9,7 +9,7 @@ import time
 
 import torch
 
-from . import modules, native, tree
+from . import native, tree
 from .results import ResultMemory
 
 GO_TIMEOUT_S = 600.0  # the worker's own deadlines are far shorter; this only ends an orphan
@@ -19,19 +19,20 @@ KEPT_BYTES = 1 << 30  # results larger than this are not kept to look for reuse
 class Slots:
     """The arena as the module sees it: inputs of each slot, and where its results go."""
 
-    def __init__(self, device: str, inputs: torch.Tensor, outputs: torch.Tensor, plan: dict):
-        """``plan``: structure and places of one slot, the slot sizes in bytes and their number."""
+    def __init__(self, device: str, inputs: torch.Tensor, outputs: torch.Tensor, plan: dict, shapes: dict | None = None):
+        """``plan``: structure and places of one slot, the slot sizes in bytes and their number.
+        ``shapes``: other places, of smaller inputs and their outputs."""
+        places = shapes or plan
         self.args = []
         self.results = []
         for slot in range(plan["slots"]):
             base = plan["inputs_at"] + slot * plan["input_bytes"]
-            tensors = [tree.view(inputs, place, base) for place in plan["input_places"]]
+            tensors = [tree.view(inputs, place, base) for place in places["input_places"]]
             self.args.append(tree.unflatten(plan["input_tree"], tensors, device))
             base = slot * plan["output_bytes"]
-            self.results.append([tree.view(outputs, place, base) for place in plan["output_places"]])
+            self.results.append([tree.view(outputs, place, base) for place in places["output_places"]])
         self.output_tree = plan["output_tree"]
         self.private_inputs = plan["private_inputs"]
-        self.stochastic = plan["stochastic"]
         self.report_mutation = False
 
 
@@ -167,7 +168,7 @@ class Rounds:
                 for values in args:
                     if former:
                         former.pop()
-                    results.append(self._call(model, values))
+                    results.append(model(*values))
                     marks.mark()
                 former.clear()
             self._hand_over(results, first)
@@ -219,18 +220,13 @@ class Rounds:
         former.clear()
         for index, values in enumerate(args):
             marks.mark()
-            value = self._call(model, values)
+            value = model(*values)
             marks.mark()
             self._copy(self.slots.results[first + index], check_output(value, self.slots))
         marks.mark()
         if self.memory:
             self.control.places([native.IN_SLOT] * (len(args) * len(self.slots.results[0])), [])
         return [value]
-
-    def _call(self, model, values):
-        if self.slots.stochastic:
-            modules.seed_everything(0)  # a reference that draws random numbers in forward draws the same ones
-        return model(*values)
 
     def _copy(self, places: list[torch.Tensor], tensors: list[torch.Tensor]) -> None:
         if self.device == "cpu" or len(places) == 1:

@@ -10,7 +10,7 @@ import time
 
 import torch
 
-from . import backward, compare, families, indices, modules, trace_precision, trace_work, tree
+from . import backward, chance, compare, families, indices, modules, shapes, trace_precision, trace_work, tree
 from .rounds import copied
 
 try:
@@ -22,6 +22,8 @@ EXACT_BUDGET_S = 0.25  # a float64 reference slower than this runs in one trial 
 INITIAL_FLAGS = modules.Flags()  # as torch has them, before any task was imported
 LARGEST_EXACT = 4 << 30  # bytes of inputs and outputs that are computed in float64 to admit a family
 SLOWEST_FAMILY_US = 200e3  # a slower reference is asked its own inputs only
+MORE_RUNS = 2  # of a reference that draws random numbers, to see which outputs they reach
+RARE_RUNS, RARE_S = 30, 0.5  # ... and as long as they seem to reach none
 ROW_S = 8e-3  # of calls that are timed in a row to learn how long the reference takes
 # Sources of chance beside torch's, which could decide what get_inputs() asks torch for.
 OTHER_RANDOM = re.compile(r"(?<!torch\.)\brandom\b|\bnumpy\b|\btime\b|\bsecrets\b|\buuid\b")
@@ -31,16 +33,21 @@ BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 class Task:
     """A loaded task: module, structure of inputs and outputs, and the current weights."""
 
-    def __init__(self, source: str, entry: str, size: str, device: str, folder: str):
+    def __init__(self, source: str, entry: str, size: str, device: str, folder: str, precision: str = ""):
+        """``precision``: of float32 matrix work, see modules.PRECISIONS; empty: as the task says."""
         self.device = device
         path = os.path.join(folder, f"task_{id(self):x}.py")
         with open(path, "w", encoding="utf-8") as file:
             file.write(source)
-        INITIAL_FLAGS.apply()
+        INITIAL_FLAGS.under(precision or "default").apply()
         name = f"assay_task_{id(self):x}"
         self.module = modules.load_task(path, name, size)
         sys.modules.pop(name, None)  # the task alone keeps its module alive
-        self.flags = modules.Flags()
+        self.precision = precision or _choice(self.module, "PRECISION", modules.PRECISIONS)
+        self.flags = modules.Flags().under(self.precision)
+        self.flags.apply()
+        self.general_shapes = _choice(self.module, "SHAPES", ("fixed", "general")) == "general"
+        self.smaller: list[shapes.Shapes | None] = []  # once it was looked for; shared by all lanes
         self.entry = getattr(self.module, entry)
         self.backward = backward.asked_for(self.module)
         self.gradients: list[torch.Tensor] = []  # of the outputs, as a call with gradients takes them
@@ -51,6 +58,7 @@ class Task:
         self.exact_runs = 0
         self.why_not_exact = ""
         self.eager_errors: dict[str, list[compare.EagerError]] = {}  # by family of inputs
+        self.random: frozenset[int] = frozenset()  # numbers of the outputs that are, see stochastic
         self.kinds: list[str] = []  # of the inputs, see families
         self.families = [families.NATIVE]
         self.examine(source)
@@ -72,16 +80,24 @@ class Task:
             copies = [t.clone(memory_format=torch.preserve_format) for t in before]
             return tree.unflatten(self.input_tree, copies, self.device)
 
+        modules.seed_everything(12)
+        before_second = modules.random_state()
         second = self.run(self.model, fresh(), torch_seed=12)
+        drawn = modules.random_state() != before_second
         self.reference_us = self.time_calls(fresh())
         self.output_tree, outputs = tree.flatten(first)
         self.output_places, self.output_bytes = tree.layout(outputs, 0, keep_strides=False)
         self.output_dtypes = [t.dtype for t in outputs]
         self.indexed = indices.find(tree.flatten(fresh())[1], outputs)
-        again = tree.flatten(second)[1]
-        self.stochastic = not all(
-            compare.compare(b, a, None, compare.EagerError())["passed"] for a, b in zip(outputs, again)
-        )
+        self.random = chance.random_outputs(outputs, tree.flatten(second)[1])
+        begin = time.perf_counter()
+        for more in range(RARE_RUNS if drawn else 0):  # a whole layer may be left out now and then
+            if more >= MORE_RUNS and (self.random or time.perf_counter() - begin > RARE_S):
+                break
+            run = self.run(self.model, fresh(), torch_seed=13 + more)
+            self.random |= chance.random_outputs(outputs, tree.flatten(run)[1])
+        self.random_elements = min((outputs[k].numel() for k in self.random), default=0)
+        del second
         self.floating = any(t.is_floating_point() or t.is_complex() for t in outputs)
         state = self.state()[1]
         self.state_bytes = sum(t.numel() * t.element_size() for t in state)
@@ -89,7 +105,8 @@ class Task:
         self.state_names = self.state()[0]
         self.gradient_names = self.model.names if self.backward else None  # of parameters
         self.recipe = None if self.backward else self.plain_draws(source)
-        self.eager_errors = {name: [compare.EagerError() for _ in outputs] for name in (families.NATIVE, *families.OTHERS)}
+        names = (families.NATIVE, *families.OTHERS, shapes.JITTERED)
+        self.eager_errors = {name: [compare.EagerError() for _ in outputs] for name in names}
         self.families += [name for name in families.OTHERS if self.admits(name, outputs)]
         # What the trials find out for themselves: memory that was short may be there then.
         self.model64, self.exact_runs, self.exact = None, 0, True
@@ -101,18 +118,18 @@ class Task:
         run of it with that family: what it tells of eager's error holds for all trials."""
         slow = self.reference_us > SLOWEST_FAMILY_US
         large = self.input_bytes + self.output_bytes > LARGEST_EXACT
-        if self.stochastic or slow or all(kind == "fixed" for kind in self.kinds):
+        if slow or all(kind == "fixed" for kind in self.kinds):
             return False
         try:
-            outputs, exact = self.expected(self.draw(2, family), not large, family)
+            outputs, exact = self.expected(self.draw(2, family), not large and not self.random, family)
         except Exception:  # a reference may refuse what it was not written for
             return False
         if not families.admits(native_outputs, outputs):
             return False
         if exact is None:
-            return large or not self.floating
+            return large or not self.floating or bool(self.random)
         pairs = [(e, exact[k], self.eager_errors[family][k]) for k, e in enumerate(outputs) if e.is_floating_point()]
-        return all(compare.well_conditioned(*pair) for pair in pairs)
+        return all(compare.well_conditioned(*pair, self.precision) for pair in pairs)
 
     def trace(self, inputs: list) -> dict:
         """What the task must move and compute, ``{"error"}`` where it cannot be traced; see trace_work.
@@ -167,12 +184,22 @@ class Task:
         if self.backward:
             self.model = backward.WithGradients(self.model)
 
+    def jittered(self) -> shapes.Shapes | None:
+        """Smaller inputs that the reference accepts. The first time costs a few runs of it."""
+        if not self.smaller:
+            twin = self.for_lane()
+            twin.build(seed=3)
+            self.smaller.append(shapes.find(twin))
+        return self.smaller[0]
+
     def draw(self, seed: int, family: str = families.NATIVE) -> list:
         """Inputs from a hidden seed, drawn on the device; every dtype stays as the task made it."""
         inputs = self.draw_native(seed)
         if family == families.NATIVE:
             return inputs
         spec, tensors = tree.flatten(inputs)
+        if family == shapes.JITTERED:
+            return tree.unflatten(spec, self.jittered().narrowed(tensors), self.device)
         return tree.unflatten(spec, families.transform(self.kinds, tensors, family), self.device)
 
     def draw_native(self, seed: int) -> list:
@@ -219,12 +246,19 @@ class Task:
         self.synchronize()
         return output
 
+    def private(self, inputs: list) -> list:
+        """Inputs for a run that must leave ``inputs`` as they are."""
+        return copied(inputs) if self.private_inputs else inputs
+
+    def tolerance(self, dtype: torch.dtype) -> float:
+        return compare.tolerance(dtype, self.precision)
+
     def expected(self, inputs: list, want_exact: bool, family: str = families.NATIVE) -> tuple[list, list | None]:
         """(eager outputs, float64 outputs or None) as flat lists; the inputs stay untouched. Where
         float64 is slow it is computed until eager's error in that family is known."""
-        eager = tree.flatten(self.run(self.model, copied(inputs) if self.private_inputs else inputs))[1]
+        eager = tree.flatten(self.run(self.model, self.private(inputs)))[1]
         # A random reference draws other numbers in float64: its twin is another function.
-        wanted = want_exact and self.exact and self.floating and not self.stochastic
+        wanted = want_exact and self.exact and self.floating and not self.random
         known = family != families.NATIVE and any(error.measured for error in self.eager_errors[family])
         if not wanted or (self.exact_slow and (known or (family == families.NATIVE and self.exact_runs > 0))):
             return eager, None
@@ -256,6 +290,14 @@ class Task:
             torch.cuda.synchronize()
 
 
+def _choice(module, name: str, choices: tuple) -> str:
+    """What a task's module says of itself; the first of the choices where it says nothing."""
+    said = getattr(module, name, choices[0])
+    if said not in choices:
+        raise ValueError(f"{name} is {said!r}; there are {', '.join(choices)}")
+    return said
+
+
 def _moved(value, device: str):
     if isinstance(value, torch.Tensor):
         return value.detach().to(device)
@@ -277,8 +319,6 @@ def _doubled(value):
     if isinstance(value, dict):
         return {key: _doubled(item) for key, item in value.items()}
     return value
-
-
 
 
 def same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:

@@ -60,10 +60,14 @@ class Watch:
         # Work that a later look still sees was running all the time until that look's end.
         return {**watch, "idle_ns": time.monotonic_ns() if _late(watch) else look["idle_ns"], **held}
 
-    def flush_and_look(self, nanoseconds: int) -> dict:
+    def flush_and_look(self, nanoseconds: int, flush: bool = True) -> dict:
         """Empties the cache, then looks once more: work that was queued to wait for the new inputs
-        (a stream that waits for a word in memory runs nothing until then) has begun by now."""
-        self.flush()
+        (a stream that waits for a word in memory runs nothing until then) has begun by now.
+        ``flush`` False: the cache stays as it is."""
+        if flush:
+            self.flush()
+        elif self.on_gpu:
+            torch.cuda.synchronize()
         if not self.on_gpu or nanoseconds == 0:
             return {"after_us": 0.0}
         look = self._look(SHORT_LOOK_NS)
