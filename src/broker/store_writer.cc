@@ -8,8 +8,9 @@
 namespace assay {
 namespace {
 
-/// Bounds how long one transaction holds the others up: about 20 ms.
-constexpr size_t kMaxBatch = 512;
+/// Bounds how long one transaction holds the others up, to a few milliseconds: while one is
+/// committed, those before it are answered. A commit's own cost is shared by enough of them.
+constexpr size_t kMaxBatch = 96;
 /// Where many write, a commit waits for those who come so soon after the one before: it costs the
 /// same for all of them. Whoever writes alone (a job has three changes at most) does not wait.
 constexpr Duration kGather = std::chrono::milliseconds(1);
