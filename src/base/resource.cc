@@ -51,4 +51,11 @@ Result<std::string> FindResource(const std::string& name) {
   return FindResourceNear(executable.string(), name);
 }
 
+std::string CacheFolder(const std::string& part) {
+  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache == '/')
+    return std::string(cache) + "/assay/" + part;
+  const char* home = std::getenv("HOME");
+  return std::string(home != nullptr && *home != '\0' ? home : "/tmp") + "/.cache/assay/" + part;
+}
+
 }  // namespace assay

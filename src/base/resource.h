@@ -16,4 +16,9 @@ Result<std::string> FindResource(const std::string& name);
 /// As FindResource, without the environment and for a given executable (for tests).
 Result<std::string> FindResourceNear(const std::string& executable, const std::string& name);
 
+/// Folder of what Assay measured on this machine and keeps: $XDG_CACHE_HOME/assay/`part`, else
+/// below
+/// ~/.cache. It need not exist.
+std::string CacheFolder(const std::string& part);
+
 }  // namespace assay

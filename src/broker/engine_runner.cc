@@ -38,6 +38,8 @@ Result<json::object> EngineRunner::Run(const JobRequest& request, const Stage& s
   if (request.submission_entry != "ModelNew")
     submission.source += "\nModelNew = " + request.submission_entry + "\n";
   submission.time = options->time;
+  submission.profile = options->profile;
+  submission.ghost = options->ghost;
   submission.trials = options->trials;
   submission.load_s = options->load_s;
   submission.compile_s = options->compile_s;

@@ -14,6 +14,8 @@ struct Bounds {
 
 // One place for parser and schema.
 constexpr const char* kTime = "time";
+constexpr const char* kProfile = "profile";
+constexpr const char* kGhost = "ghost";
 constexpr Bounds kTrials{"trials", 1, 100, "Hidden-seed trials."};
 constexpr Bounds kLoad{"load_timeout_s", 0.1, 600, "Seconds for import and construction."};
 constexpr Bounds kCompile{"compile_timeout_s", 0.1, 1800,
@@ -39,10 +41,11 @@ json::object NumberSchema(const Bounds& bounds, const char* type) {
 Result<EvaluationOptions> ParseEvaluationOptions(const json::object& options) {
   EvaluationOptions parsed;
   for (const auto& [key, value] : options) {
-    if (key == kTime) {
+    if (key == kTime || key == kProfile || key == kGhost) {
       if (!value.is_bool())
-        return Err(ErrorCode::kInvalid, "option '{}' must be true or false", kTime);
-      parsed.time = value.get_bool();
+        return Err(ErrorCode::kInvalid, "option '{}' must be true or false", std::string_view(key));
+      bool& flag = key == kTime ? parsed.time : key == kProfile ? parsed.profile : parsed.ghost;
+      flag = value.get_bool();
     } else if (key == kTrials.name) {
       ASSAY_ASSIGN_OR_RETURN(const double trials, Number(kTrials, value));
       parsed.trials = static_cast<int>(trials);
@@ -55,9 +58,10 @@ Result<EvaluationOptions> ParseEvaluationOptions(const json::object& options) {
     } else if (key == kCall.name) {
       ASSAY_ASSIGN_OR_RETURN(parsed.call_s, Number(kCall, value));
     } else {
-      return Err(ErrorCode::kInvalid, "there is no option '{}'; there are {}, {}, {}, {} and {}",
-                 std::string_view(key).substr(0, 100), kTime, kTrials.name, kLoad.name,
-                 kCompile.name, kCall.name);
+      return Err(ErrorCode::kInvalid,
+                 "there is no option '{}'; there are {}, {}, {}, {}, {}, {} and {}",
+                 std::string_view(key).substr(0, 100), kTime, kProfile, kGhost, kTrials.name,
+                 kLoad.name, kCompile.name, kCall.name);
     }
   }
   return parsed;
@@ -67,6 +71,14 @@ json::object EvaluationOptionsSchema() {
   json::object properties;
   properties[kTime] = json::object{
       {"type", "boolean"}, {"default", true}, {"description", "False: correctness only."}};
+  properties[kProfile] = json::object{
+      {"type", "boolean"},
+      {"default", false},
+      {"description", "Whether to profile a correct submission: kernels, coverage (GPU only)."}};
+  properties[kGhost] = json::object{
+      {"type", "boolean"},
+      {"default", false},
+      {"description", "Whether to call a correct submission once without its own kernels."}};
   properties[kTrials.name] = NumberSchema(kTrials, "integer");
   for (const Bounds& bounds : {kLoad, kCompile, kCall})
     properties[bounds.name] = NumberSchema(bounds, "number");

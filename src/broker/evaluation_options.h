@@ -11,6 +11,8 @@ namespace assay {
 /// server was started. Bounds keep a client from holding a device for hours.
 struct EvaluationOptions {
   bool time = true;                 ///< "time": false judges correctness only
+  bool profile = false;             ///< "profile": what its calls make the GPU do
+  bool ghost = false;               ///< "ghost": whether it is right without its own kernels
   std::optional<int> trials;        ///< "trials": hidden-seed trials, 1 to 100
   std::optional<double> load_s;     ///< "load_timeout_s": import and construction, up to 600
   std::optional<double> compile_s;  ///< "compile_timeout_s": the same with C++ or CUDA, up to 1800

@@ -17,17 +17,22 @@ TEST(EvaluationOptions, NoneIsTheServersOwn) {
   const Result<EvaluationOptions> parsed = ParseEvaluationOptions({});
   ASSERT_TRUE(parsed.ok());
   EXPECT_TRUE((*parsed).time);
+  EXPECT_FALSE((*parsed).profile || (*parsed).ghost);
   EXPECT_FALSE((*parsed).trials || (*parsed).load_s || (*parsed).compile_s || (*parsed).call_s);
 }
 
 TEST(EvaluationOptions, All) {
   const Result<EvaluationOptions> parsed = ParseEvaluationOptions({{"time", false},
+                                                                   {"profile", true},
+                                                                   {"ghost", true},
                                                                    {"trials", 3},
                                                                    {"load_timeout_s", 1.5},
                                                                    {"compile_timeout_s", 900},
                                                                    {"call_timeout_s", 0.5}});
   ASSERT_TRUE(parsed.ok());
   EXPECT_FALSE((*parsed).time);
+  EXPECT_TRUE((*parsed).profile);
+  EXPECT_TRUE((*parsed).ghost);
   EXPECT_EQ((*parsed).trials, 3);
   EXPECT_EQ((*parsed).load_s, 1.5);
   EXPECT_EQ((*parsed).compile_s, 900);
@@ -37,6 +42,7 @@ TEST(EvaluationOptions, All) {
 TEST(EvaluationOptions, WrongOnesAreNamed) {
   EXPECT_THAT(Problem({{"trails", 3}}), HasSubstr("there is no option 'trails'; there are time"));
   EXPECT_THAT(Problem({{"time", 1}}), HasSubstr("'time' must be true or false"));
+  EXPECT_THAT(Problem({{"profile", "yes"}}), HasSubstr("'profile' must be true or false"));
   EXPECT_THAT(Problem({{"trials", 0}}), HasSubstr("from 1 to 100"));
   EXPECT_THAT(Problem({{"trials", 101}}), HasSubstr("from 1 to 100"));
   EXPECT_THAT(Problem({{"trials", 2.5}}), HasSubstr("a whole number"));

@@ -42,6 +42,8 @@ Result<Submission> ReadLine(std::string_view line, const BatchOptions& options,
   ASSAY_ASSIGN_OR_RETURN(const json::object object, ParseJsonObject(line));
   Submission submission;
   submission.time = options.time;
+  submission.profile = options.profile;
+  submission.ghost = options.ghost;
   ASSAY_ASSIGN_OR_RETURN(submission.task,
                          FindTask(registry, GetString(object, "task", options.default_task)));
   if (object.contains("source")) {

@@ -12,6 +12,8 @@ struct BatchOptions {
   int jobs = 1;
   bool full = false;
   bool time = true;
+  bool profile = false;
+  bool ghost = false;
   bool show_progress = false;
 };
 

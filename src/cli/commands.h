@@ -26,6 +26,8 @@ void AddRoofline(CLI::App* app, int* exit_code);
 /// `assay keys new`.
 void AddKeys(CLI::App* app, int* exit_code);
 void AddServe(CLI::App* app, int* exit_code);
+/// `assay timer-check`.
+void AddTimerCheck(CLI::App* app, int* exit_code);
 void AddTop(CLI::App* app, int* exit_code);
 /// `assay replay`, `rescore` and `export`, over the store of a server.
 void AddStoreCommands(CLI::App* app, int* exit_code);

@@ -21,6 +21,8 @@ struct Options {
   bool as_json = false;
   bool full = false;
   bool no_time = false;
+  bool profile = false;
+  bool ghost = false;
 };
 
 Result<EngineOptions> MakeEngineOptions(const Options& options) {
@@ -47,6 +49,8 @@ int EvaluateOne(const Options& options) {
   Submission submission;
   submission.task = *task;
   submission.time = !options.no_time;
+  submission.profile = options.profile;
+  submission.ghost = options.ghost;
   Result<std::string> source = ReadFile(options.submission, 4u << 20);
   if (!source.ok()) return Report(Error{ErrorCode::kInvalid, source.error().message});
   submission.source = *std::move(source);
@@ -96,6 +100,8 @@ int Evaluate(const Options& options) {
   batch.jobs = options.jobs;
   batch.full = options.full;
   batch.time = !options.no_time;
+  batch.profile = options.profile;
+  batch.ghost = options.ghost;
   batch.show_progress = ::isatty(STDERR_FILENO) != 0;
   return RunBatch(batch, &*registry, *std::move(engine_options));
 }
@@ -140,6 +146,10 @@ void AddEval(CLI::App* app, int* exit_code) {
                    "host memory of a candidate, e.g. 8GB")
       ->transform(CLI::AsSizeValue(false));
   command->add_flag("--no-time", options->no_time, "correctness only");
+  command->add_flag("--profile", options->profile,
+                    "what a correct submission makes the GPU do: kernels, coverage");
+  command->add_flag("--ghost", options->ghost,
+                    "call a correct submission once without its own kernels");
   command->add_flag("--json", options->as_json, "print the assay.verdict/1 document");
   command->add_flag("--full", options->full,
                     "with raw samples, standard output and error in the document");
@@ -155,6 +165,7 @@ void AddEval(CLI::App* app, int* exit_code) {
       "Examples:\n"
       "  assay eval --task assay/relu examples/relu.py\n"
       "  assay eval --task assay/relu --device cpu --json examples/relu.py\n"
+      "  assay eval --task assay/relu --profile examples/relu.py\n"
       "  assay eval --tasks kernelbench:../KernelBench --task kb/l1/19 my_relu.py\n"
       "  assay eval --batch submissions.jsonl --jobs 8 --output verdicts.jsonl");
   command->callback([options, exit_code] { *exit_code = Evaluate(*options); });

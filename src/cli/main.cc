@@ -25,6 +25,7 @@ int main(int argc, char** argv) {
   assay::AddDoctor(&app, &exit_code);
   assay::AddReward(&app, &exit_code);
   assay::AddRoofline(&app, &exit_code);
+  assay::AddTimerCheck(&app, &exit_code);
   assay::AddServe(&app, &exit_code);
   assay::AddTop(&app, &exit_code);
   assay::AddKeys(&app, &exit_code);

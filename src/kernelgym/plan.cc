@@ -188,6 +188,7 @@ Plan MakePlan(const EvaluationRequest& request, const PlanOptions& options) {
   plan.job.priority = request.priority == "high" ? 1 : request.priority == "low" ? -1 : 0;
   plan.job.timeout_s = request.timeout;
   plan.job.options = {{"trials", request.num_correct_trials}, {"time", request.wants_time()}};
+  if (request.enable_profiling.value_or(true)) plan.job.options["profile"] = true;
   // torch.compile works at the reference's first call, which no deadline of a call foresees.
   if (!request.simple() && WantsCompiledReference(request))
     plan.job.options["call_timeout_s"] = kCompiledCall;

@@ -38,7 +38,7 @@ TEST(PlanTest, KernelBench) {
   EXPECT_EQ(plan.job.submission_entry, "ModelNew");
   EXPECT_EQ(plan.job.priority, 1);
   EXPECT_EQ(plan.job.timeout_s, 60);
-  EXPECT_EQ(json::serialize(plan.job.options), R"({"trials":7,"time":false})");
+  EXPECT_EQ(json::serialize(plan.job.options), R"({"trials":7,"time":false,"profile":true})");
   EXPECT_EQ(MakePlan(Request({{"priority", "low"}}), {}).job.priority, -1);
 }
 

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "arena/control_page.h"
+#include "native/c_api_error.h"
 #include "native/cuda_driver.h"
 #include "native/region_pool.h"
 
@@ -22,16 +23,18 @@ thread_local std::string last_error;        // NOLINT: the C ABI's errno
 std::unique_ptr<assay::CudaDriver> driver;  // NOLINT: one per process, set by assay_gpu_open
 assay::RegionPool results;                  // NOLINT: one per process
 
-int Fail(const assay::Error& error) {
-  last_error = error.message;
-  return error.code == assay::ErrorCode::kUnavailable ? -2 : -1;
-}
+using assay::Fail;
 
 int NoDriver() {
   return Fail(assay::Err(assay::ErrorCode::kInternal, "assay_gpu_open was not called"));
 }
 
 }  // namespace
+
+int assay::Fail(const Error& error) {
+  last_error = error.message;
+  return error.code == ErrorCode::kUnavailable ? -2 : -1;
+}
 
 extern "C" {
 

@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "openenv/extract.h"
+#include "reward/reward.h"
 
 namespace assay::openenv {
 namespace {
@@ -170,7 +171,10 @@ void EpisodeRun::Submit(Action action, TimePoint deadline, Reply reply) {
   job.task_id = task_->id;
   job.submission_entry = action.entry_point;
   job.source = std::move(extracted.code);
-  job.options["time"] = !check && episode_.config().timing;
+  const EpisodeConfig& config = episode_.config();
+  job.options["time"] = !check && config.timing;
+  if (!check && config.timing && NeedsProfile(config.reward_mode, config.reward_parameters))
+    job.options["profile"] = true;
   sending->deadline = deadline;
   sending->defer = action.defer;
   sending->reply = std::move(reply);

@@ -293,5 +293,18 @@ TEST_F(WebSocketTest, ManyRequestsWithoutWaitingEndTheConnection) {
   EXPECT_EQ(client.peer->close_code, 1008);
 }
 
+TEST_F(WebSocketTest, AModeThatNeedsAProfileAsksForOne) {
+  const auto asked = [&](const json::object& reset) {
+    Client client = Connect();
+    client.Reset(reset);
+    client.Step({{"code", kCode}});
+    return GetBool(world_.jobs.jobs().back().request.options, "profile");
+  };
+  EXPECT_FALSE(asked({}));
+  EXPECT_TRUE(asked({{"reward_mode", "coverage"}}));
+  EXPECT_TRUE(asked({{"reward_mode", "drkernel"}}));
+  EXPECT_FALSE(asked({{"reward_mode", "drkernel"}, {"reward_parameters", {{"coverage", false}}}}));
+}
+
 }  // namespace
 }  // namespace assay::openenv

@@ -28,6 +28,7 @@ struct Mode {
   std::vector<ParameterSpec> parameters;  ///< beside kPayVoid, which every mode has
   Result<RewardRange> (*range)(const Parameters&) = nullptr;  ///< kInvalid: they do not go together
   Result<Paid> (*pay)(const Facts&, const Parameters&) = nullptr;
+  bool (*needs_profile)(const Parameters&) = nullptr;  ///< null: never
 };
 
 /// Every mode's parameter: pay on tasks that a trivial program passes.

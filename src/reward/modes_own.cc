@@ -329,7 +329,8 @@ std::vector<Mode> OwnModes() {
                       TargetSpec(),
                       EstimateSpec()},
        .range = RangeCoverage,
-       .pay = PayCoverage},
+       .pay = PayCoverage,
+       .needs_profile = [](const Parameters&) { return true; }},
       {.name = "correctness",
        .version = "1",
        .summary = "1 if correct, else 0; needs no times",
@@ -346,7 +347,11 @@ std::vector<Mode> OwnModes() {
                                    "ladder", "tiers", "coverage", "correctness"}},
                       {.name = "of_parameters", .fallback = json::object{}}},
        .range = RangeProgress,
-       .pay = PayProgress},
+       .pay = PayProgress,
+       .needs_profile =
+           [](const Parameters& parameters) {
+             return NeedsProfile(parameters.Text("of"), parameters.Object("of_parameters"));
+           }},
   };
 }
 

@@ -172,7 +172,11 @@ std::vector<Mode> PublishedModes() {
                       number("slower", -0.1, -0.1, 0.2),
                       EstimateSpec()},
        .range = RangeDrKernel,
-       .pay = PayDrKernel},
+       .pay = PayDrKernel,
+       .needs_profile =
+           [](const Parameters& parameters) {
+             return parameters.Flag("coverage") && parameters.Text("function") != "staircase";
+           }},
       {.name = "kernrl",
        .version = "1",
        .summary = "-0.5 not compiled, -0.25 wrong, (s - 1) / 2 if slower, min(s - 1, 2) if faster",

@@ -88,6 +88,14 @@ Result<RewardRange> RangeOf(std::string_view mode, const json::object& parameter
   return found->range(checked);
 }
 
+bool NeedsProfile(std::string_view mode, const json::object& parameters) {
+  const Result<const reward::Mode*> found = reward::Find(mode);
+  if (!found.ok() || (*found)->needs_profile == nullptr) return false;
+  const Result<reward::Parameters> checked =
+      reward::Parameters::Make((*found)->parameters, parameters);
+  return checked.ok() && (*found)->needs_profile(*checked);
+}
+
 Result<Reward> ComputeReward(std::string_view mode, const json::object& parameters,
                              const json::object& verdict) {
   ASSAY_ASSIGN_OR_RETURN(const reward::Mode* found, reward::Find(mode));

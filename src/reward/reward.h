@@ -45,6 +45,10 @@ struct RewardRange {
 /// The range with parameters other than the defaults; fails as ComputeReward does.
 Result<RewardRange> RangeOf(std::string_view mode, const json::object& parameters);
 
+/// Whether what the mode pays depends on a profile of the submission, which then must be asked for.
+/// False where mode or parameters are not right: ComputeReward says so.
+bool NeedsProfile(std::string_view mode, const json::object& parameters);
+
 /// Computes a reward from an `assay.verdict/1` document. `parameters` override a mode's defaults.
 /// kNotFound: no such mode (names the ones there are). kInvalid: a parameter or the document is not
 /// what it must be. kUnavailable: the verdict lacks what the mode needs (says what: a bound, a

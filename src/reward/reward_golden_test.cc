@@ -213,5 +213,18 @@ TEST(RewardGolden, RealVerdictsAreRead) {
   EXPECT_EQ((*ComputeReward("correctness", {}, read("interpreter.json"))).value, 1);
 }
 
+TEST(RewardGolden, ModesThatNeedAProfileSaySo) {
+  const json::object none;
+  for (const RewardMode& mode : RewardModes())
+    EXPECT_EQ(NeedsProfile(mode.name, none), mode.name == "coverage" || mode.name == "drkernel")
+        << mode.name;
+  EXPECT_FALSE(NeedsProfile("drkernel", {{"coverage", false}}));
+  EXPECT_FALSE(NeedsProfile("drkernel", {{"function", "staircase"}}));
+  EXPECT_TRUE(NeedsProfile("progress", {{"of", "coverage"}}));
+  EXPECT_FALSE(NeedsProfile("progress", {{"of", "nothing"}}));
+  EXPECT_FALSE(NeedsProfile("nothing", none));
+  EXPECT_FALSE(NeedsProfile("coverage", {{"nothing", 1}}));
+}
+
 }  // namespace
 }  // namespace assay

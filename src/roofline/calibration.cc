@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "base/fd.h"
+#include "base/resource.h"
 
 namespace assay {
 namespace {
@@ -149,13 +150,7 @@ Card ProcessorCard(const Calibration& calibration) {
   return card;
 }
 
-std::string CalibrationFolder() {
-  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache == '/')
-    return std::string(cache) + "/assay/calibration";
-  const char* home = std::getenv("HOME");
-  return std::string(home != nullptr && *home != '\0' ? home : "/tmp") +
-         "/.cache/assay/calibration";
-}
+std::string CalibrationFolder() { return CacheFolder("calibration"); }
 
 Result<Calibration> LoadCalibration(const std::string& folder, const std::string& uuid) {
   if (!IsName(uuid)) return Err(ErrorCode::kInvalid, "'{}' names no card", uuid);

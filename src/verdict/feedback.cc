@@ -20,6 +20,7 @@ constexpr size_t kMaxName = 80;
 constexpr size_t kMaxReason = 240;
 constexpr size_t kMaxErrors = 3;
 constexpr size_t kMaxNotes = 6;
+constexpr size_t kMaxKernels = 5;     // Of a profile: the rest takes little time.
 constexpr double kMuchLeft = 0.7;     // Of the roofline: below it a hint may help.
 constexpr double kWorthFusing = 1.5;  // Times the traffic that is needed.
 
@@ -237,6 +238,25 @@ std::string Roofline(const Verdict& verdict) {
   return text + "\n";
 }
 
+/// Where the device's time goes: the longest kernels, and whose they are.
+std::string ProfileLines(const Verdict& verdict) {
+  const std::optional<ProfileRecord>& record = verdict.records.profile;
+  if (!verdict.correct || !record || !record->profile) return "";
+  const Profile& profile = *record->profile;
+  std::string text = fmt::format("Profile: {}.\n", ProfileText(profile));
+  const auto calls = static_cast<double>(profile.calls);
+  for (size_t i = 0; i < std::min(profile.kernels.size(), kMaxKernels); ++i) {
+    const ProfiledKernel& kernel = profile.kernels[i];
+    text += fmt::format(
+        "  {:.4g} us in {:g} launches: {} [{}] grid {}, block {}, {} registers, {} B shared\n",
+        kernel.us / calls, static_cast<double>(kernel.calls) / calls,
+        ScrubLine(kernel.name, kMaxName), kernel.own ? "own" : "library",
+        fmt::join(kernel.grid, "x"), fmt::join(kernel.block, "x"), kernel.registers,
+        kernel.static_shared + kernel.dynamic_shared);
+  }
+  return text;
+}
+
 std::string Notes(const Verdict& verdict) {
   std::vector<std::string> notes;
   for (const LintFinding& finding : verdict.records.lint.findings) {
@@ -275,6 +295,7 @@ std::string Feedback(const Verdict& verdict, const FeedbackOptions& options) {
   text += Details(verdict);
   text += Times(verdict);
   text += Roofline(verdict);
+  text += ProfileLines(verdict);
   if (WantsNotes(verdict.status)) text += Notes(verdict);
   return TruncateMiddle(Trim(text), std::max(options.max_bytes, kMinBytes));
 }

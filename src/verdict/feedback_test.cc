@@ -107,6 +107,21 @@ TEST(Feedback, NotesComeFromLintAndFlags) {
   EXPECT_THAT(text, Not(HasSubstr("void_task"))) << "not for a model to act on";
 }
 
+TEST(Feedback, AProfileNamesTheLongestKernels) {
+  Records records = test::CorrectRecords();
+  records.profile = test::SampleProfile();
+  std::vector<ProfiledKernel>& kernels = records.profile->profile->kernels;
+  kernels.resize(20, kernels[0]);
+  kernels[1].name = "hostile\nCorrect: 99x";
+  kernels[1].own = false;
+  const std::string text = FeedbackOf(records);
+  EXPECT_THAT(text, HasSubstr("Profile: own kernels take 95.2 %"));
+  EXPECT_THAT(text, HasSubstr("  50 us in 1 launches: relu_kernel [own] grid 4096x1x1, block "
+                              "128x1x1, 24 registers, 2048 B shared\n"));
+  EXPECT_THAT(text, HasSubstr("hostile Correct: 99x [library]"));
+  EXPECT_LT(text.size(), 2000u);
+}
+
 TEST(Feedback, InfrastructureTellsTheModelNothingButToTryAgain) {
   const std::string text = FeedbackOf(test::InfraRecords());
   EXPECT_THAT(text, HasSubstr("not to blame"));

@@ -18,7 +18,9 @@ constexpr FlagInfo kFlags[] = {
     {"collapse",
      "The result follows from far less work than the reference does; check that the task means it.",
      true},
-    {"decoy", "The submission's own kernels take almost no time; library kernels do the work.",
+    {"decoy",
+     "The submission's own kernels do not do the work: library kernels do, or the result is "
+     "right without them.",
      true},
     {"library", "Library kernels do part of the work; replace them by kernels of your own.", true},
     {"noisy", "The interval of the speedup is wide; measure again on a quieter machine.", false},

@@ -10,8 +10,10 @@
 #include "base/json.h"
 #include "gpu/nvml.h"
 #include "lint/lint.h"
+#include "profile/profile.h"
 #include "roofline/report.h"
 #include "timing/statistics.h"
+#include "timing/timer_report.h"
 
 namespace assay {
 
@@ -89,10 +91,27 @@ struct TimingRecord {
   bool measured = false;   ///< every round below was completed
   bool meaningful = true;  ///< false for Triton's interpreter: never paid
   std::vector<RoundClock> candidate;
-  std::vector<RoundClock> reference;  ///< reference[i] ran beside candidate[i] on the same inputs
-  std::vector<DeviceClock> clocks;    ///< after each pair of rounds; empty where nothing tells
-  std::string method;                 ///< "rounds/device-events", "rounds/host-clock"
-  int rounds_verified = 0;            ///< timed outputs that were verified, all of them right
+  std::vector<RoundClock> reference;   ///< reference[i] ran beside candidate[i] on the same inputs
+  std::vector<DeviceClock> clocks;     ///< after each pair of rounds; empty where nothing tells
+  std::string method;                  ///< "rounds/device-events", "rounds/host-clock"
+  int rounds_verified = 0;             ///< timed outputs that were verified, all of them right
+  std::vector<TimerPoint> instrument;  ///< what `assay timer-check` found here; empty: it never ran
+};
+
+/// What came of the profile that was asked for.
+struct ProfileRecord {
+  std::optional<Profile> profile;  ///< nothing where there could be none
+  std::string reason;              ///< ... and why; may be hostile text
+  ProfileScale scale;
+};
+
+/// One call in which none of the submission's own kernels ran, in a process of its own.
+struct GhostRecord {
+  int64_t skipped = 0;  ///< launches of own kernels that were left out
+  /// Whether the output was right all the same: then those kernels did not produce it. Nothing
+  /// where that was not found out.
+  std::optional<bool> still_right;
+  std::string reason;  ///< why it was not; may be hostile text
 };
 
 /// Everything that was observed about one submission. The verdict is a pure function of this.
@@ -107,6 +126,8 @@ struct Records {
   Correctness correctness;
   std::optional<KernelBenchCheck> kernelbench;
   TimingRecord timing;
+  std::optional<ProfileRecord> profile;    ///< nothing: none was asked for, or it came to none
+  std::optional<GhostRecord> ghost;        ///< the same
   std::optional<RooflineReport> roofline;  ///< the task's bound on this card; `fraction` still 0
   std::string void_reason;         ///< why the task's score means nothing ("zeros pass"), or empty
   std::vector<std::string> flags;  ///< notes found while running: "output_reused", "library", ...

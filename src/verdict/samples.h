@@ -59,6 +59,36 @@ inline Records CorrectRecords() {
   return records;
 }
 
+/// A profile of that submission: one own kernel and a copy.
+inline ProfileRecord SampleProfile() {
+  Profile profile;
+  profile.calls = 8;
+  profile.own_us = 400;
+  profile.copy_us = 20;
+  profile.own_launches = 8;
+  profile.copies = 8;
+  profile.own_kernels = 1;
+  profile.other_kernels = 1;
+  profile.busy_us = 420.5;
+  profile.span_us = 480.5;
+  profile.kernels = {{.name = "relu_kernel",
+                      .own = true,
+                      .calls = 8,
+                      .us = 400,
+                      .grid = {4096, 1, 1},
+                      .block = {128, 1, 1},
+                      .registers = 24,
+                      .static_shared = 0,
+                      .dynamic_shared = 2048,
+                      .stream = 7}};
+  return {.profile = profile,
+          .reason = "",
+          .scale = {.required_bytes = 134217728,
+                    .required_flops = 16777216,
+                    .peak_gbs = 4800,
+                    .peak_tflops = 66.9}};
+}
+
 /// The same submission stopped by a failure before it was timed.
 inline Records FailedRecords(FailureKind kind, Stage stage, std::string_view name,
                              std::string_view message, int line = 0) {

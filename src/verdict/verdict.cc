@@ -165,6 +165,19 @@ void FillRoofline(Verdict* verdict) {
       CheckPlausible(verdict->roofline->bound_us, time_us, Uncertainty(verdict->speedup));
 }
 
+/// Notes on whose kernels do the work. What is not known to be another's counts as the
+/// submission's.
+void ProfileFlags(const Records& records, std::vector<std::string>* flags) {
+  const Profile& profile = *records.profile->profile;
+  const double known_us = profile.own_us + profile.library_us + profile.copy_us;
+  const double total_us = known_us + profile.unknown_us;
+  if (total_us <= 0 || profile.dropped > 0) return;
+  const bool has_kernels = records.lint.uses_triton || records.lint.uses_extension;
+  if (has_kernels && profile.own_us + profile.unknown_us < kDecoyShare * total_us)
+    flags->emplace_back("decoy");
+  if (profile.library_us > kLibraryShare * total_us) flags->emplace_back("library");
+}
+
 std::vector<std::string> CollectFlags(const Verdict& verdict) {
   const Records& records = verdict.records;
   std::vector<std::string> flags = records.flags;
@@ -185,6 +198,8 @@ std::vector<std::string> CollectFlags(const Verdict& verdict) {
                     [](const DeviceClock& round) { return round.Slowed(); }))
       flags.emplace_back("throttled");
   }
+  if (records.ghost && records.ghost->still_right.value_or(false)) flags.emplace_back("decoy");
+  if (records.profile && records.profile->profile) ProfileFlags(records, &flags);
   if (verdict.plausibility == Plausibility::kAtRoof) flags.emplace_back("at_roof");
   if (verdict.plausibility == Plausibility::kSuperluminal) flags.emplace_back("superluminal");
   std::sort(flags.begin(), flags.end());

@@ -134,8 +134,11 @@ json::value TimingJson(const Verdict& verdict) {
   out["meaningful"] = timing.meaningful;
   out["clock_check"] = nullptr;
   out["rounds_verified"] = timing.rounds_verified;
+  out["instrument_error_us"] = nullptr;
   out["note"] = nullptr;
   if (verdict.timed) {
+    if (!timing.instrument.empty())
+      out["instrument_error_us"] = Rounded(ErrorAt(timing.instrument, verdict.candidate_us.median));
     const Reconciled& clock = verdict.candidate_clock;
     out["candidate_us"] = SummaryJson(verdict.candidate_us);
     out["reference_us"] = SummaryJson(verdict.reference_us);
@@ -154,6 +157,23 @@ json::value TimingJson(const Verdict& verdict) {
   }
   if (!timing.clocks.empty()) out["clocks"] = ClocksJson(timing.clocks);
   if (!verdict.timing_note.empty()) out["note"] = verdict.timing_note;
+  return out;
+}
+
+json::value ProfileJson(const ProfileRecord& record) {
+  if (!record.profile) return NoProfileJson(ScrubLine(record.reason, kMaxReason));
+  json::object out = ToJson(*record.profile, record.scale);
+  for (json::value& kernel : out["kernels"].as_array())
+    kernel.as_object()["name"] = ScrubLine(kernel.as_object()["name"].as_string(), kMaxName + 40);
+  return out;
+}
+
+json::value GhostJson(const GhostRecord& ghost) {
+  json::object out;
+  out["launches_skipped"] = ghost.skipped;
+  out["still_right"] = ghost.still_right ? json::value(*ghost.still_right) : json::value(nullptr);
+  out["note"] = ghost.reason.empty() ? json::value(nullptr)
+                                     : json::value(ScrubLine(ghost.reason, kMaxReason));
   return out;
 }
 
@@ -223,6 +243,8 @@ json::object ToJson(const Verdict& verdict, bool full) {
   if (records.kernelbench)
     out["kernelbench"] = KernelBenchJson(*records.kernelbench, verdict.speedup);
   if (!records.void_reason.empty()) out["void_reason"] = Name(records.void_reason);
+  if (records.ghost) out["ghost"] = GhostJson(*records.ghost);
+  if (records.profile) out["profile"] = ProfileJson(*records.profile);
   if (verdict.roofline) out["roofline"] = ToJson(*verdict.roofline);
   json::array flags;
   for (const std::string& flag : verdict.flags) flags.emplace_back(Name(flag));

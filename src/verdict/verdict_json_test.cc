@@ -47,9 +47,17 @@ std::vector<Sample> Samples() {
                                 .severity = LintFinding::Severity::kFlag,
                                 .line = 21,
                                 .reason = "torch.matmul does the reference's work"}};
-  return {{"correct", test::CorrectRecords()},     {"interpreter", interpreter},
-          {"incorrect", test::IncorrectRecords()}, {"compile_error", test::CompileErrorRecords()},
-          {"timeout", test::TimeoutRecords()},     {"cheat", test::CheatRecords()},
+  Records profiled = test::CorrectRecords();
+  profiled.profile = test::SampleProfile();
+  profiled.ghost = {.skipped = 1, .still_right = false, .reason = ""};
+  profiled.timing.instrument = {{.known_us = 50, .claimed_us = 50.125}};
+  return {{"correct", test::CorrectRecords()},
+          {"interpreter", interpreter},
+          {"profiled", profiled},
+          {"incorrect", test::IncorrectRecords()},
+          {"compile_error", test::CompileErrorRecords()},
+          {"timeout", test::TimeoutRecords()},
+          {"cheat", test::CheatRecords()},
           {"infra", test::InfraRecords()}};
 }
 
@@ -57,6 +65,18 @@ TEST(ToJson, Golden) {
   for (const auto& [name, records] : Samples())
     test::ExpectGolden("verdict/testdata/" + std::string(name) + ".json",
                        PrettyJson(ToJson(Decide(records), false)) + "\n");
+}
+
+TEST(ToJson, AMissingProfileSaysWhy) {
+  Records records = test::CorrectRecords();
+  records.profile.emplace().reason = "cuptiSubscribe: \x1b[31mCUPTI_ERROR (39)\nnext line";
+  records.ghost.emplace().reason = "it launched no kernel";
+  const json::object out = ToJson(Decide(records), false);
+  EXPECT_THAT(test::SchemaErrors(Schema(), out), IsEmpty());
+  EXPECT_TRUE(GetObject(out, "profile").at("coverage_time").is_null());
+  EXPECT_THAT(GetString(GetObject(out, "profile"), "note"), HasSubstr("CUPTI_ERROR (39)"));
+  EXPECT_THAT(GetString(GetObject(out, "profile"), "note"), Not(HasSubstr("\n")));
+  EXPECT_TRUE(GetObject(out, "ghost").at("still_right").is_null());
 }
 
 TEST(ToJson, GoldenFull) {

@@ -16,6 +16,7 @@ namespace {
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
 
@@ -220,6 +221,61 @@ TEST(Decide, FlagsAreSortedUniqueAndExplained) {
   EXPECT_EQ(FindFlag("unheard_of"), nullptr);
   EXPECT_TRUE(std::is_sorted(KnownFlags().begin(), KnownFlags().end(),
                              [](const auto& a, const auto& b) { return a.name < b.name; }));
+}
+
+std::vector<std::string> FlagsWithProfile(double own_us, double library_us, double unknown_us) {
+  Records records = test::CorrectRecords();
+  records.profile = test::SampleProfile();
+  Profile& profile = *records.profile->profile;
+  profile.own_us = own_us;
+  profile.library_us = library_us;
+  profile.unknown_us = unknown_us;
+  profile.copy_us = 0;
+  return Decide(std::move(records)).flags;
+}
+
+TEST(Decide, OwnKernelsThatDoNothingAreADecoy) {
+  EXPECT_THAT(FlagsWithProfile(100, 0, 0), IsEmpty());
+  EXPECT_THAT(FlagsWithProfile(97, 3, 0), IsEmpty());
+  EXPECT_THAT(FlagsWithProfile(50, 50, 0), ElementsAre("library"));
+  EXPECT_THAT(FlagsWithProfile(0.5, 99.5, 0), ElementsAre("decoy", "library"));
+  EXPECT_THAT(FlagsWithProfile(0, 100, 0), ElementsAre("decoy", "library"));
+  EXPECT_THAT(FlagsWithProfile(0, 50, 50), ElementsAre("library")) << "they may be its own";
+  EXPECT_THAT(FlagsWithProfile(0, 0, 0), IsEmpty());
+  Records records = test::CorrectRecords();
+  records.profile = test::SampleProfile();
+  records.profile->profile->own_us = 0;
+  records.profile->profile->library_us = 100;
+  records.lint.uses_triton = false;
+  EXPECT_THAT(Decide(records).flags, ElementsAre("library")) << "it has no kernels to hide behind";
+  records.lint.uses_extension = true;
+  EXPECT_THAT(Decide(records).flags, ElementsAre("decoy", "library"));
+  records.profile->profile->dropped = 1;
+  EXPECT_THAT(Decide(records).flags, IsEmpty()) << "not all was seen";
+  records.profile->profile.reset();
+  EXPECT_THAT(Decide(records).flags, IsEmpty());
+}
+
+TEST(Decide, AnOutputThatIsRightWithoutItsKernelsIsADecoys) {
+  Records records = test::CorrectRecords();
+  records.ghost = {.skipped = 3, .still_right = true, .reason = ""};
+  const Verdict verdict = Decide(records);
+  EXPECT_THAT(verdict.flags, ElementsAre("decoy"));
+  EXPECT_EQ(verdict.status, VerdictStatus::kCorrect) << "a note, which rewards may act on";
+  records.ghost->still_right = false;
+  EXPECT_THAT(Decide(records).flags, IsEmpty());
+  records.ghost->still_right.reset();
+  EXPECT_THAT(Decide(records).flags, IsEmpty());
+}
+
+TEST(Decide, AProfileChangesNoTimeAndNoStatus) {
+  const Verdict plain = Decide(test::CorrectRecords());
+  Records records = test::CorrectRecords();
+  records.profile = test::SampleProfile();
+  const Verdict profiled = Decide(records);
+  EXPECT_EQ(profiled.status, plain.status);
+  EXPECT_EQ(profiled.speedup.value, plain.speedup.value);
+  EXPECT_EQ(profiled.candidate_us.median, plain.candidate_us.median);
 }
 
 TEST(Decide, ALyingClockIsFlaggedAndGainsNothing) {

@@ -189,6 +189,26 @@ std::string RooflineText(const RooflineReport& report) {
                              : limiter;
 }
 
+std::string MethodText(const Verdict& verdict) {
+  const TimingRecord& timing = verdict.records.timing;
+  std::string text =
+      fmt::format("{}; {} timed outputs verified", Line(timing.method), timing.rounds_verified);
+  if (!timing.instrument.empty())
+    text += fmt::format("; the instrument is off by {:.2g} us at most",
+                        ErrorAt(timing.instrument, verdict.candidate_us.median));
+  return text;
+}
+
+std::string GhostText(const GhostRecord& ghost) {
+  if (!ghost.still_right) return "not found out: " + Line(ghost.reason);
+  return fmt::format("without its own kernels ({} launches) the output is {}", ghost.skipped,
+                     *ghost.still_right ? "still right" : "wrong, as it should be");
+}
+
+std::string ProfileRecordText(const ProfileRecord& record) {
+  return record.profile ? ProfileText(*record.profile) : "none: " + Line(record.reason);
+}
+
 std::string FlagText(const Verdict& verdict, const std::string& name) {
   const FlagInfo* flag = FindFlag(name);
   if (name == "void_task" && !verdict.records.void_reason.empty())
@@ -250,11 +270,12 @@ std::string ToText(const Verdict& verdict, bool color) {
     page.Field("candidate", TimesText(verdict.candidate_us));
     page.Field("reference", TimesText(verdict.reference_us));
     page.Field("clocks", ClockText(verdict.candidate_clock));
-    page.Field("method", fmt::format("{}; {} timed outputs verified", Line(records.timing.method),
-                                     records.timing.rounds_verified));
+    page.Field("method", MethodText(verdict));
   }
   if (records.kernelbench) page.Field("kernelbench", KernelBenchText(*records.kernelbench));
   if (verdict.correct && verdict.roofline) page.Field("roofline", RooflineText(*verdict.roofline));
+  if (records.ghost) page.Field("ghost", GhostText(*records.ghost));
+  if (records.profile) page.Field("profile", ProfileRecordText(*records.profile));
   bool first = true;
   for (const std::string& name : verdict.flags) {
     const std::string text = FlagText(verdict, name);

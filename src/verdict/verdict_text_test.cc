@@ -32,6 +32,21 @@ TEST(ToText, Golden) {
   test::ExpectGolden("verdict/testdata/text.txt", all);
 }
 
+TEST(ToText, ProfileGhostAndInstrument) {
+  Records records = test::CorrectRecords();
+  EXPECT_THAT(ToText(Decide(records), false), Not(HasSubstr("profile")));
+  records.profile = test::SampleProfile();
+  records.ghost = {.skipped = 2, .still_right = true, .reason = ""};
+  records.timing.instrument = {{.known_us = 50, .claimed_us = 50.125}};
+  const std::string text = ToText(Decide(records), false);
+  EXPECT_THAT(text, HasSubstr("own kernels take 95.2 % of the device's 52.5 us a call"));
+  EXPECT_THAT(text, HasSubstr("without its own kernels (2 launches) the output is still right"));
+  EXPECT_THAT(text, HasSubstr("off by 0.13 us at most"));
+  records.profile->profile.reset();
+  records.profile->reason = "no libcupti\x1b[2J";
+  EXPECT_THAT(ToText(Decide(records), false), HasSubstr("none: no libcupti"));
+}
+
 TEST(ToText, ColorChangesNothingButEscapes) {
   for (const Records& records : {Annotated(), test::IncorrectRecords(), test::InfraRecords()}) {
     const Verdict verdict = Decide(records);

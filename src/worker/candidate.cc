@@ -148,6 +148,7 @@ Outcome CandidateSession::Load(const LaneArena& arena, int outputs_fd, const Loa
   request["class"] = options.class_name;
   request["size"] = options.size;
   request["report_mutation"] = options.report_mutation;
+  request["ghost"] = options.ghost;
   request["share_results"] = options.share_results;
   const int fds[] = {arena.inputs.get(), outputs_fd};
   json::object reply;
@@ -221,6 +222,7 @@ Outcome CandidateSession::EndRounds(Stage stage, RoundsReport* report) {
   Outcome outcome = Await(stage, Seconds(device_->limits().build_s), &reply);
   if (!Passed(outcome) || report == nullptr) return outcome;
   report->reused = GetBool(reply, "reused");
+  report->skipped = std::max<int64_t>(GetInt(reply, "skipped"), 0);
   for (const json::value& round : GetArray(reply, "inside_us")) {
     std::vector<double>& values = report->inside_us.emplace_back();
     if (!round.is_array()) continue;
@@ -242,6 +244,33 @@ ResultPlaces CandidateSession::Places(uint32_t call, int outputs) const {
   for (size_t i = 0; i < strided * ControlPage::kMaxDims; ++i)
     results.strides.push_back(process_->Stride(i));
   return results;
+}
+
+Outcome CandidateSession::BeginProfile(Seconds limit, std::string* reason) {
+  json::object reply;
+  Outcome outcome = Ask({{"op", "profile_begin"}}, {}, Stage::kProfile, limit, &reply);
+  *reason = CleanText(TruncateMiddle(GetString(reply, "unavailable"), 1000));
+  return outcome;
+}
+
+Outcome CandidateSession::Profiled(uint32_t calls, Seconds limit, std::optional<Profile>* profile,
+                                   std::string* reason) {
+  json::object reply;
+  Outcome outcome = Ask({{"op", "profile"}, {"calls", calls}}, {}, Stage::kProfile, limit, &reply);
+  if (!Passed(outcome)) return outcome;
+  *reason = CleanText(TruncateMiddle(GetString(reply, "unavailable"), 1000));
+  if (!reason->empty()) return outcome;
+  const json::object& report = GetObject(reply, "profile");
+  Result<Profile> read = ReadProfile(report);
+  if (!read.ok()) {
+    *reason = read.error().message;
+    return outcome;
+  }
+  LogDebug("profile by {}: {} records in the free window; launches by {}",
+           CleanText(GetString(report, "library")), GetInt(report, "free_records"),
+           CleanText(json::serialize(GetObject(report, "callers"))));
+  *profile = *std::move(read);
+  return outcome;
 }
 
 Outcome CandidateSession::Unload() {

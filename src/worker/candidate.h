@@ -30,6 +30,7 @@ class CandidateSession {
     std::string class_name;
     std::string size;              ///< a task's SIZES for the reference; empty for submissions
     bool report_mutation = false;  ///< diagnose: private inputs, say whether they were written
+    bool ghost = false;            ///< its own kernels are never launched
     bool share_results = true;     ///< torch's allocator may take timed results from the arena
     Seconds limit{60};
   };
@@ -53,6 +54,7 @@ class CandidateSession {
   /// What the process says of its rounds when it leaves the loop.
   struct RoundsReport {
     bool reused = false;                         ///< the module returns one buffer again and again
+    int64_t skipped = 0;                         ///< launches that a ghost left out
     std::vector<std::vector<double>> inside_us;  ///< its own clock, per round and call; a claim
     std::vector<double> taking_us;               ///< ... and for taking a round's results
   };
@@ -60,6 +62,14 @@ class CandidateSession {
 
   /// Where the outputs of a call of the last round are said to stand, see Judge::Verify.
   [[nodiscard]] ResultPlaces Places(uint32_t call, int outputs) const;
+
+  /// From now on the process attributes its launches; then Build(), then Profiled(). `reason`: why
+  /// there can be no profile, as it says; else empty.
+  Outcome BeginProfile(Seconds limit, std::string* reason);
+  /// Lets it record what `calls` calls make the device do, on the lane's first slots. The report is
+  /// a claim that makes sense; else `reason` says why there is none.
+  Outcome Profiled(uint32_t calls, Seconds limit, std::optional<Profile>* profile,
+                   std::string* reason);
 
   Outcome Unload();
 

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/resource.h"
 #include "gpu/nvml.h"
+#include "verdict/verdict.h"
 
 namespace assay {
 namespace {
@@ -124,6 +125,8 @@ Result<std::unique_ptr<Device>> Device::Open(const DeviceOptions& options) {
     device->roofline_ = *std::move(roofline);
   else
     LogInfo("verdicts will have no roofline: {}", roofline.error().message);
+  const Result<TimerReport> timer = LoadTimerReport(TimerFolder(), gpu ? gpu->uuid : "cpu");
+  if (timer.ok() && timer->protocol == kProtocolVersion) device->timer_ = *timer;
   if (gpu) {
     Result<std::unique_ptr<ClockGauge>> gauge = ClockGauge::Open(gpu->uuid);
     if (gauge.ok())

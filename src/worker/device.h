@@ -7,6 +7,7 @@
 
 #include "gpu/nvml.h"
 #include "roofline/target.h"
+#include "timing/timer_report.h"
 #include "worker/background.h"
 #include "worker/device_lock.h"
 #include "worker/empty_rounds.h"
@@ -40,6 +41,9 @@ class Device {
   /// What bounds are computed for, fixed when the device was opened so that rewards stay
   /// comparable; null where nothing is known of it.
   [[nodiscard]] const RooflineTarget* roofline() const { return roofline_ ? &*roofline_ : nullptr; }
+
+  /// What `assay timer-check` found of the instrument here; null where it never ran.
+  [[nodiscard]] const TimerReport* timer() const { return timer_ ? &*timer_ : nullptr; }
 
   /// The card's clock; null on a CPU and where the driver does not tell. Only under the exclusive
   /// lock.
@@ -89,6 +93,7 @@ class Device {
   Limits limits_;
   json::object environment_;
   std::optional<RooflineTarget> roofline_;
+  std::optional<TimerReport> timer_;
   std::unique_ptr<ClockGauge> clock_gauge_;
   DeviceLock lock_;
   std::unique_ptr<OutputDrain> drain_;

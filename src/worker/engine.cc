@@ -42,15 +42,18 @@ Verdict Engine::Audit(const Submission& submission, Verdict first, const Progres
   }
   Submission again = submission;
   again.id += "/audit";  // Other hidden seeds.
+  again.ghost = true;    // What is that fast may not do the work.
   Verdict second = EvaluateOnce(again, progress);
   const auto is = [&](Fault fault) { return second.fault == fault; };
   // No second opinion: the first stands, unpaid.
   if (is(Fault::kInfrastructure) || second.status == VerdictStatus::kCancelled) return first;
   Records records = std::move(second.records);
   if (second.correct && second.candidate_us.median < first.candidate_us.median) {
-    const std::optional<RooflineReport> bound = records.roofline;
+    std::optional<RooflineReport> bound = std::move(records.roofline);
+    std::optional<GhostRecord> ghost = std::move(records.ghost);
     records = std::move(first.records);
-    records.roofline = bound;
+    records.roofline = std::move(bound);
+    records.ghost = std::move(ghost);
   }
   records.id = submission.id;
   records.flags.emplace_back("audited");

@@ -45,6 +45,29 @@ Failure ExamineFailure(const Error& error) {
   return failure;
 }
 
+/// As a bound names it; float32 where it names none.
+Precision PrecisionNamed(std::string_view name) {
+  if (name == "tf32") return Precision::kTf32;
+  if (name == "bf16" || name == "fp16") return Precision::kFp16;
+  if (name == "fp8") return Precision::kFp8;
+  if (name == "int8") return Precision::kInt8;
+  return name.starts_with("fp64") ? Precision::kFp64 : Precision::kFp32;
+}
+
+/// Whether a submission failed by itself, rather than something around it.
+bool FailedByItself(const Outcome& outcome) {
+  switch (outcome.kind) {
+    case FailureKind::kException:
+    case FailureKind::kCrash:
+    case FailureKind::kDeviceFault:
+    case FailureKind::kMismatch:
+    case FailureKind::kInputMutated:
+      return true;
+    default:
+      return false;
+  }
+}
+
 /// Device memory one submission takes: three arenas, where those of the outputs also hold the
 /// results of a round (see results_bytes() in judge.py), weights there and in the judge (once more
 /// in float64), and the temporaries of a call and of its comparison in float64.
@@ -71,6 +94,8 @@ Evaluation::Evaluation(Device* device, MemoryBudget* budget, const Submission& s
   records_.submission_sha256 = Sha256Hex(submission.source);
   records_.environment = device->environment();
   records_.timing.requested = submission.time;
+  if (const TimerReport* timer = device->timer(); timer != nullptr)
+    records_.timing.instrument = timer->points;
   if (const TaskHealth* health = KnownHealth(submission.task->sha256, device->size());
       health != nullptr)
     records_.void_reason = VoidReason(*health);
@@ -127,14 +152,17 @@ std::unique_ptr<CandidateSession> Evaluation::NewSession() {
 
 Records Evaluation::Run() {
   const TimePoint start = Clock::now();
-  static_cast<void>(Do("lint", Stage::kLint, [&] { return LintSource({}); }) &&
-                    Do("prepare", Stage::kLoad, [&] { return Prepare(); }) &&
-                    Do("lease", Stage::kLoad, [&] { return Lease(); }) &&
-                    Do("load", Stage::kLoad, [&] { return Load(); }) &&
-                    Do("check", Stage::kCheck, [&] { return Check(); }) &&
-                    (!submission_.time || Do("time", Stage::kTime, [&] { return Time(); })));
+  static_cast<void>(
+      Do("lint", Stage::kLint, [&] { return LintSource({}); }) &&
+      Do("prepare", Stage::kLoad, [&] { return Prepare(); }) &&
+      Do("lease", Stage::kLoad, [&] { return Lease(); }) &&
+      Do("load", Stage::kLoad, [&] { return Load(); }) &&
+      Do("check", Stage::kCheck, [&] { return Check(); }) &&
+      (!submission_.time || Do("time", Stage::kTime, [&] { return Time(); })) &&
+      (!submission_.profile || Do("profile", Stage::kProfile, [&] { return TakeProfile(); })) &&
+      (!submission_.ghost || Do("ghost", Stage::kProfile, [&] { return TakeGhost(); })));
   records_.phases_ms.emplace_back("total", MillisecondsSince(start));
-  if (candidate_.process) {
+  if (candidate_.process && !replaced_) {
     records_.stdout_text = candidate_.process->StdoutText();
     records_.stderr_text = candidate_.process->StderrText();
   }
@@ -330,17 +358,7 @@ void Evaluation::Compare(const Comparison& result, bool native) {
 /// is found in a second candidate, with private copies of the inputs that are looked at afterwards.
 Outcome Evaluation::DiagnoseMutation(Outcome crash) {
   if (shape_.private_inputs) return crash;
-  records_.stdout_text = candidate_.process->StdoutText();
-  records_.stderr_text = candidate_.process->StderrText();
-  session_.reset();
-  background_.reset();
-  device_->pool().Destroy(std::move(candidate_.process));
-  Result<WarmCandidate> leased = device_->pool().Lease(
-      records_.lint.uses_streams, DeadlineIn(Seconds(device_->limits().warm_s)));
-  if (!leased.ok()) return crash;
-  candidate_ = *std::move(leased);
-  background_.emplace(&device_->background(), *candidate_.process);
-  session_ = NewSession();
+  if (!LeaseAnother().ok()) return crash;
   CandidateSession::LoadOptions options;
   options.source = submission_.source;
   options.class_name = "ModelNew";
@@ -357,6 +375,78 @@ Outcome Evaluation::DiagnoseMutation(Outcome crash) {
     if (outcome.kind == FailureKind::kInputMutated) return outcome;
   }
   return crash;
+}
+
+/// The submission goes on in a new process; of what was printed, the first one's is kept.
+Status Evaluation::LeaseAnother() {
+  records_.stdout_text = candidate_.process->StdoutText();
+  records_.stderr_text = candidate_.process->StderrText();
+  replaced_ = true;
+  session_.reset();
+  background_.reset();
+  device_->pool().Destroy(std::move(candidate_.process));
+  ASSAY_ASSIGN_OR_RETURN(candidate_,
+                         device_->pool().Lease(records_.lint.uses_streams,
+                                               DeadlineIn(Seconds(device_->limits().warm_s))));
+  background_.emplace(&device_->background(), *candidate_.process);
+  session_ = NewSession();
+  return {};
+}
+
+/// Like the profile it decides nothing.
+Outcome Evaluation::TakeGhost() {
+  GhostRecord& record = records_.ghost.emplace();
+  Outcome outcome = GhostCall(&record);
+  if (outcome.kind == FailureKind::kIntegrity || outcome.kind == FailureKind::kCancelled)
+    return outcome;
+  // Without its kernels a submission may well fail: then they were needed.
+  if (FailedByItself(outcome))
+    record.still_right = false;
+  else if (!Passed(outcome))
+    record.reason = outcome.message;
+  return {};
+}
+
+/// One call on new inputs and poisoned outputs, in a process that launches none of the submission's
+/// own kernels.
+Outcome Evaluation::GhostCall(GhostRecord* record) {
+  const auto infrastructure = [](const Error& error) {
+    return InfrastructureFailure(Stage::kProfile, error);
+  };
+  if (const Status leased = LeaseAnother(); !leased.ok()) return infrastructure(leased.error());
+  {
+    const std::shared_lock device(device_->lock());
+    const std::vector<uint64_t> seeds = seeds_.Next("ghost", 1);
+    if (const Result<Quietness> filled = device_->judge().Fill(lane_, slot_, seeds, 0, 0);
+        !filled.ok())
+      return infrastructure(filled.error());
+  }
+  CandidateSession::LoadOptions options;
+  options.source = submission_.source;
+  options.class_name = "ModelNew";
+  options.limit = LoadLimit();
+  options.ghost = true;
+  options.share_results = false;
+  CandidateSession::RoundTime elapsed;
+  CandidateSession::RoundsReport report;
+  Outcome outcome = session_->Load(arena_, arena_.outputs.get(), options);
+  if (Passed(outcome)) outcome = session_->Build(weights_seed_, LoadLimit(), nullptr);
+  if (Passed(outcome)) outcome = session_->BeginRounds(Stage::kProfile);
+  if (Passed(outcome))
+    outcome = session_->Round(Stage::kProfile, slot_, 1, false, LoadLimit(), &elapsed);
+  if (Passed(outcome)) outcome = session_->EndRounds(Stage::kProfile, &report);
+  if (!Passed(outcome)) return outcome;
+  record->skipped = report.skipped;
+  if (report.skipped == 0) {
+    record->reason = "it launched no kernel of its own that could be left out";
+    return {};
+  }
+  const std::shared_lock device(device_->lock());
+  const Result<Comparison> compared =
+      device_->judge().Verify(lane_, slot_, {}, /*exact=*/true, 0, nullptr);
+  if (!compared.ok()) return infrastructure(compared.error());
+  record->still_right = compared->passed;
+  return {};
 }
 
 Outcome Evaluation::Time() {
@@ -402,11 +492,70 @@ Outcome Evaluation::Time() {
   if (plan.interpreted) records_.flags.emplace_back("triton_interpreter");
   // After a failure the reference may still be inside its rounds, and stopped.
   if (!Passed(outcome) || !Passed(reference.Unload())) device_->DropReference();
-  // It must not run through the timings of others until it is destroyed.
-  if (!Passed(outcome) ||
-      !candidate_.process->Freeze(DeadlineIn(Seconds(device_->limits().stop_s))).ok())
-    candidate_.process->Kill();
+  StopCandidate(Passed(outcome));
   return outcome;
+}
+
+/// It must not run through the timings of others until it is destroyed.
+void Evaluation::StopCandidate(bool sound) {
+  if (!sound || !candidate_.process->Freeze(DeadlineIn(Seconds(device_->limits().stop_s))).ok())
+    candidate_.process->Kill();
+}
+
+/// Runs last and decides nothing: what goes wrong here is the profile's reason, unless it breaks
+/// the rules.
+Outcome Evaluation::TakeProfile() {
+  ProfileRecord& record = records_.profile.emplace();
+  record.scale = Scale();
+  if (!device_->cuda()) {
+    record.reason = "a profile needs a GPU; this device is a processor";
+    return {};
+  }
+  const Device::Exclusive exclusive(device_, &background_);
+  candidate_.process->Thaw();
+  Outcome outcome;
+  ProfileCandidate(&record, &outcome);
+  StopCandidate(Passed(outcome));
+  if (outcome.kind == FailureKind::kIntegrity || outcome.kind == FailureKind::kCancelled)
+    return outcome;
+  if (!Passed(outcome))
+    record.reason = fmt::format("the submission failed while it was profiled: {}: {}", outcome.name,
+                                outcome.message);
+  return {};
+}
+
+void Evaluation::ProfileCandidate(ProfileRecord* record, Outcome* outcome) {
+  constexpr double kWindowUs = 2000;
+  constexpr uint32_t kMostCalls = 8;
+  const double wanted = std::ceil(kWindowUs / std::max(1.0, shape_.reference_us));
+  const auto calls =
+      static_cast<uint32_t>(std::clamp<double>(wanted, 1, std::min(slots_, kMostCalls)));
+  const std::vector<uint64_t> seeds = seeds_.Next("profile", calls);
+  if (const Result<Quietness> filled = device_->judge().Fill(lane_, 0, seeds, 0, 0); !filled.ok()) {
+    record->reason = "the judge failed: " + filled.error().message;
+    return;
+  }
+  const Seconds limit(std::max(
+      limits_.call_s, limits_.call_factor * shape_.reference_us * 1e-6 * (2.0 * calls + 2)));
+  *outcome = session_->BeginProfile(limit, &record->reason);
+  if (!Passed(*outcome) || !record->reason.empty()) return;
+  // A new instance: its graphs are captured where their launches can be seen.
+  *outcome = session_->Build(weights_seed_, Seconds(device_->limits().build_s), nullptr);
+  if (Passed(*outcome))
+    *outcome = session_->Profiled(calls, limit, &record->profile, &record->reason);
+}
+
+ProfileScale Evaluation::Scale() const {
+  ProfileScale scale;
+  if (records_.roofline) scale.required_bytes = records_.roofline->bytes;
+  if (shape_.work)
+    for (const Work::Operator& op : shape_.work->operators) scale.required_flops += op.flops;
+  if (const RooflineTarget* target = device_->roofline(); target != nullptr) {
+    scale.peak_gbs = target->card.dram_gbs;
+    const std::string name = records_.roofline ? records_.roofline->precision : "";
+    scale.peak_tflops = PeakFlops(target->card, PrecisionNamed(name)) / 1e12;
+  }
+  return scale;
 }
 
 }  // namespace assay

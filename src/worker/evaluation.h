@@ -22,7 +22,9 @@ struct Submission {
   std::string id;  ///< empty: one is made
   std::shared_ptr<const Task> task;
   std::string source;
-  bool time = true;  ///< false: correctness only
+  bool time = true;      ///< false: correctness only
+  bool ghost = false;    ///< whether the output is right without its own kernels
+  bool profile = false;  ///< what its calls make the device do, once it is judged
 
   // In place of the device's limits, for this submission.
   std::optional<int> trials;
@@ -40,8 +42,8 @@ struct Submission {
 /// Called with a stage's name when it begins; for progress displays. Any thread.
 using Progress = std::function<void(std::string_view stage)>;
 
-/// One submission's way through the device: lint, load, check, time. One object, one use, one
-/// thread; blocking.
+/// One submission's way through the device: lint, load, check, time, profile. One object, one use,
+/// one thread; blocking.
 class Evaluation {
  public:
   Evaluation(Device* device, MemoryBudget* budget, const Submission& submission,
@@ -61,6 +63,13 @@ class Evaluation {
   Outcome Trial(int number);
   Outcome CallOnce(bool first);
   Outcome Time();
+  Outcome TakeProfile();
+  Outcome TakeGhost();
+  Outcome GhostCall(GhostRecord* record);
+  Status LeaseAnother();
+  void ProfileCandidate(ProfileRecord* record, Outcome* outcome);
+  [[nodiscard]] ProfileScale Scale() const;
+  void StopCandidate(bool sound);
   Outcome DiagnoseMutation(Outcome crash);
   [[nodiscard]] std::string FamilyOf(int trial) const;
   void Compare(const Comparison& result, bool native);
@@ -88,6 +97,7 @@ class Evaluation {
   uint64_t weights_seed_ = 0;
   uint32_t slot_ = 0;  ///< of the last trial
   bool opened_ = false;
+  bool replaced_ = false;  ///< the submission's first process is gone
   std::unique_ptr<MemoryBudget::Share> share_;
   TimePoint leased_at_;
   Seconds paused_at_lease_{0};

@@ -40,6 +40,7 @@ assert DEVICE in ("cpu", "cuda"), "ASSAY_TEST_DEVICE is cpu or cuda"
 RUNS = {
     "checks": ["--no-time"],
     "timed": [],
+    "profiled": ["--profile", "--ghost"],
     # Long enough for an honest control on a busy machine; each endless submission costs this long.
     "deadline": ["--no-time", "--load-timeout", "6", "--call-timeout", "6"],
     "memory": ["--no-time", "--memory-limit", "3GB" if DEVICE == "cuda" else "1536MB"],

@@ -11,11 +11,11 @@ import time
 
 import torch
 
-from . import backward, diagnose, modules, native, tree
+from . import backward, diagnose, ghost, modules, native, profiling, tree
 from .arena import Arena
 from .channel import Channel, Closed
 from .results import ResultMemory
-from .rounds import Refused, Rounds, Slots
+from .rounds import Refused, Rounds, Slots, copied
 
 SUBMISSION_NAME = "submission"
 INITIAL_FLAGS = modules.Flags()
@@ -29,6 +29,7 @@ class Candidate:
         self.control = control
         self.device = device
         self.work_dir = work_dir
+        profiling.own_folder = os.path.realpath(work_dir)
         self.next_round = 1
         self.events: list = []
         self.files = 0
@@ -84,6 +85,8 @@ class Candidate:
         with open(self.path, "w", encoding="utf-8") as file:
             file.write(self.source)
         name = f"{SUBMISSION_NAME}_{self.files}"
+        if request["ghost"]:
+            ghost.install()
         if request["size"]:  # the reference, which outlives its task
             INITIAL_FLAGS.apply()
             module = modules.load_task(self.path, name, request["size"])
@@ -101,6 +104,8 @@ class Candidate:
         plan = self.request
         places = [tree.view(self.inputs.memory, place) for place in plan["init_places"]]
         init_inputs = tree.unflatten(plan["init_tree"], [p.clone() for p in places], self.device)
+        if plan["ghost"]:
+            ghost.patch_extensions(self.work_dir)
         self.model = modules.build(self.model_class, init_inputs, request["seed"], self.device)
         gradients = plan["plan"]["gradients"]
         if gradients is not None:
@@ -113,6 +118,8 @@ class Candidate:
 
     def op_rounds(self, request: dict, _fds: list[int]) -> dict:
         """Serves rounds until the worker ends them."""
+        if self.request["ghost"]:
+            ghost.patch_extensions(self.work_dir)  # those that the constructor loaded
         memory = self.memory if request["timed"] else None
         rounds = Rounds(self.device, self.control, self.slots, self.next_round, self.reused, memory, self.events)
         self.channel.send({"seq": request["seq"], "event": "rounds"})
@@ -127,7 +134,37 @@ class Candidate:
         if rounds.error is not None:
             raise rounds.error
         self.reused = rounds.reused
-        return {"reused": rounds.reused or rounds.reused_once, **rounds.report()}
+        skipped = {"skipped": ghost.launches()} if self.request["ghost"] else {}
+        return {"reused": rounds.reused or rounds.reused_once, **rounds.report(), **skipped}
+
+    def op_profile_begin(self, _request: dict, _fds: list[int]) -> dict:
+        """From here on, launches are attributed: of the instance that is built next, and its graphs."""
+        self.model = None
+        try:
+            profiling.attach()
+        except native.NativeError as error:
+            return {"unavailable": str(error)}
+        return {}
+
+    def op_profile(self, request: dict, _fds: list[int]) -> dict:
+        """What ``calls`` calls make the device do. No results are taken and no clock is marked, so
+        that all of it is the module's own."""
+        args = self.slots.args[: request["calls"]]
+        if self.slots.private_inputs:
+            args = [copied(values) for values in args]
+
+        def call(index: int) -> None:
+            if self.slots.stochastic:
+                modules.seed_everything(0)
+            self.model(*args[index])
+
+        try:
+            with torch.no_grad():
+                return {"profile": profiling.trace(call, len(args))}
+        except native.NativeError as error:
+            return {"unavailable": str(error)}
+        finally:
+            profiling.detach()
 
     def op_unload(self, _request: dict, _fds: list[int]) -> dict:
         """Forgets the module and unmaps the arena; only the reference lives on after this."""

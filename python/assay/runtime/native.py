@@ -85,6 +85,24 @@ def load(path: str) -> None:
             [ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint32],
         ),
         "assay_gpu_await_hold": (ctypes.c_int, [ctypes.POINTER(Quiet)]),
+        "assay_profile_attach": (ctypes.c_int, [text]),
+        "assay_profile_start": (ctypes.c_int, [ctypes.c_int]),
+        "assay_profile_stop": (ctypes.c_int, []),
+        "assay_profile_report": (
+            ctypes.c_int,
+            [
+                ctypes.POINTER(ctypes.c_uint64),
+                ctypes.c_size_t,
+                ctypes.POINTER(ctypes.c_uint64),
+                ctypes.c_size_t,
+                ctypes.c_uint32,
+                text,
+                ctypes.c_size_t,
+            ],
+        ),
+        "assay_profile_detach": (None, []),
+        "assay_ghost_patch": (ctypes.c_int, [text]),
+        "assay_ghost_skipped": (ctypes.c_uint64, []),
         "assay_sandbox_unshare": (ctypes.c_int, [text, text, ctypes.c_size_t]),
         "assay_sandbox_confine": (
             ctypes.c_int,
@@ -239,6 +257,39 @@ def gpu_await_hold() -> tuple[float, float, float]:
     quiet = Quiet()
     call("assay_gpu_await_hold", ctypes.byref(quiet))
     return quiet.max_gap_ns / 1e3, quiet.lost_ns / 1e3, quiet.span_ns / 1e3
+
+
+def profile_attach(config: dict) -> None:
+    call("assay_profile_attach", json.dumps(config).encode())
+
+
+def profile_start(window: int) -> None:
+    call("assay_profile_start", window)
+
+
+def profile_stop() -> None:
+    call("assay_profile_stop")
+
+
+def profile_report(own: list[int], library: list[int], calls: int) -> dict:
+    """``own``, ``library``: handles of functions whose owner is known."""
+    buffer = ctypes.create_string_buffer(1 << 18)
+    handles = [(ctypes.c_uint64 * len(part))(*part) for part in (own, library)]
+    call("assay_profile_report", handles[0], len(own), handles[1], len(library), calls, buffer, len(buffer))
+    return json.loads(buffer.value)
+
+
+def profile_detach() -> None:
+    _library.assay_profile_detach()
+
+
+def ghost_patch(folder: str) -> None:
+    """From now on what was loaded from below ``folder`` launches nothing on the GPU."""
+    call("assay_ghost_patch", folder.encode())
+
+
+def ghost_skipped() -> int:
+    return _library.assay_ghost_skipped()
 
 
 def sandbox_unshare(spec: dict) -> dict:

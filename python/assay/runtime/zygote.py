@@ -50,7 +50,7 @@ def _prepare(config: dict) -> dict:
     import torch
     import torch.utils.cpp_extension
 
-    from . import candidate, judge  # noqa: F401  imported here so that every child has them
+    from . import candidate, judge, profiling  # imported here so that every child has them
 
     triton_version = ""
     try:
@@ -78,6 +78,8 @@ def _prepare(config: dict) -> dict:
     torch.set_num_threads(config["threads"])
     if torch.cuda.is_initialized():
         raise RuntimeError("importing torch initialised CUDA; a zygote must not")
+    paths = [*_readable_paths(), config["tools"]]
+    profiling.library_folders = paths
     gc.collect()
     gc.freeze()
     return {
@@ -86,7 +88,7 @@ def _prepare(config: dict) -> dict:
         "cuda": torch.version.cuda or "",
         "python": sys.version.split()[0],
         "cuda_home": torch.utils.cpp_extension.CUDA_HOME or "",
-        "paths": [*_readable_paths(), config["tools"]],
+        "paths": paths,
     }
 
 

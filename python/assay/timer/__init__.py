@@ -1,0 +1,1 @@
+"""The task and the submission by which ``assay timer-check`` measures the instrument itself."""
