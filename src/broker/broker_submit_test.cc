@@ -124,6 +124,64 @@ TEST(Submit, TheSameIdIsTheSameJobOfItsOwnerOnly) {
   EXPECT_EQ(SubmitError(broker.get(), other).code, ErrorCode::kInvalid);
 }
 
+TEST(Submit, AnIdOfLongAgoIsNotJudgedAgain) {
+  BrokerOptions options;
+  options.limits.cache_bytes = 0;  // only the store knows it
+  const std::unique_ptr<Broker> broker = test::OpenBroker(options);
+  JobRequest request = Request("one");
+  request.id = "old";
+  ASSERT_TRUE(broker->Submit(request).ok());
+  const Delivery first = **broker->Lease("w", Seconds(5), Seconds(0));
+  ASSERT_TRUE(broker->Complete(first, test::VerdictDocument(request, "correct", "first")).ok());
+  std::atomic<bool> stop{false};
+  std::thread worker([&] {
+    while (!stop) {
+      const auto delivery = *broker->Lease("w", Seconds(0.01), Seconds(0));
+      if (!delivery) continue;
+      // The worker may have it before the store says that it is an old one; then it is late.
+      const json::object verdict = test::VerdictDocument(request, "incorrect", "second");
+      EXPECT_EQ(broker->Complete(*delivery, verdict).error().code, ErrorCode::kClosed);
+    }
+  });
+  for (int i = 0; i < 50; ++i) {
+    const Result<Job> again = broker->Submit(request);
+    ASSERT_TRUE(again.ok());
+    EXPECT_EQ((*again).state, JobState::kDone);
+    EXPECT_EQ(test::StatusOf(*again), "correct");
+    JobRequest other = Request("two");
+    other.id = "old";
+    EXPECT_EQ(SubmitError(broker.get(), other).code, ErrorCode::kInvalid);
+  }
+  EXPECT_TRUE(test::Eventually([&] {
+    const QueueDepth depth = broker->Depth();
+    return depth.queued == 0 && depth.running == 0;
+  }));
+  stop = true;
+  worker.join();
+  EXPECT_EQ(test::StatusOf(*broker->Get("old")), "correct");
+}
+
+TEST(Submit, WhatTheStoreDoesNotTakeIsNotAcceptedAndVerdictsAreTriedAgain) {
+  const test::TempFolder folder;
+  BrokerOptions options;
+  options.path = folder.File("s.db");
+  const std::unique_ptr<Broker> broker = test::OpenBroker(options);
+  const std::string id = (*broker->Submit(Request("one"))).request.id;
+  const Delivery delivery = **broker->Lease("w", Seconds(5), Seconds(0));
+  ASSERT_TRUE(broker->documents()->Put("barrier", "b", {}).ok());  // and the delivery is written
+  const std::unique_ptr<Database> other =
+      *Database::Open({.path = options.path, .read_only = false});
+  ASSERT_TRUE(other->Execute("BEGIN IMMEDIATE").ok());
+  ASSERT_TRUE(broker->CompleteBehind(delivery, test::VerdictDocument(Request(), "correct")).ok());
+  EXPECT_EQ(SubmitError(broker.get(), Request("two")).code, ErrorCode::kUnavailable);
+  EXPECT_EQ((*broker->Get(id)).state, JobState::kRunning);
+  EXPECT_EQ(broker->Depth().queued, 0U) << "the refused one is withdrawn";
+  ASSERT_TRUE(other->Execute("COMMIT").ok());
+  EXPECT_TRUE(test::Eventually([&] { return (*broker->Get(id)).state == JobState::kDone; }));
+  EXPECT_EQ(test::StatusOf(*broker->Get(id)), "correct");
+  EXPECT_TRUE(broker->Submit(Request("two")).ok());
+}
+
 TEST(Submit, TheSameKeyFromManyThreadsIsOneJob) {
   const std::unique_ptr<Broker> broker = test::OpenBroker();
   std::mutex mutex;

@@ -14,11 +14,13 @@ Notifier::~Notifier() {
 }
 
 void Notifier::Post(std::function<void()> call) {
+  bool first = false;
   {
     const std::lock_guard guard(mutex_);
+    first = queue_.empty();
     queue_.push_back(std::move(call));
   }
-  changed_.notify_one();
+  if (first) changed_.notify_one();
 }
 
 void Notifier::Work() {

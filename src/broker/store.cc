@@ -334,18 +334,18 @@ Status Store::SetCancelRequested(const std::string& id) {
 
 Store::VerdictText Store::Prepare(const json::object& verdict) {
   VerdictText text{.status = GetString(verdict, "status"), .verdict = {}, .raw = {}};
-  for (const auto& member : verdict) {
-    const bool rare = std::find(std::begin(kRawMembers), std::end(kRawMembers),
-                                std::string_view(member.key())) != std::end(kRawMembers);
-    std::string& out = rare ? text.raw : text.verdict;
-    out += out.empty() ? '{' : ',';
-    out += json::serialize(member.key());
-    out += ':';
-    out += json::serialize(member.value());
+  json::object raw;
+  for (const std::string_view key : kRawMembers)
+    if (const json::value* value = verdict.if_contains(key)) raw[key] = *value;
+  if (raw.empty()) {
+    text.verdict = json::serialize(verdict);
+    return text;
   }
-  if (text.verdict.empty()) text.verdict = "{";
-  text.verdict += '}';
-  if (!text.raw.empty()) text.raw += '}';
+  json::object kept;
+  for (const auto& [key, value] : verdict)
+    if (!raw.contains(key)) kept[key] = value;
+  text.verdict = json::serialize(kept);
+  text.raw = json::serialize(raw);
   return text;
 }
 

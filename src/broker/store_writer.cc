@@ -3,11 +3,18 @@
 #include <algorithm>
 #include <future>
 
+#include "base/clock.h"
+
 namespace assay {
 namespace {
 
-/// Bounds how long one transaction holds the others up: about 20 ms.
-constexpr size_t kMaxBatch = 512;
+/// Bounds how long one transaction holds the others up, to a few milliseconds: while one is
+/// committed, those before it are answered. A commit's own cost is shared by enough of them.
+constexpr size_t kMaxBatch = 96;
+/// Where many write, a commit waits for those who come so soon after the one before: it costs the
+/// same for all of them. Whoever writes alone (a job has three changes at most) does not wait.
+constexpr Duration kGather = std::chrono::milliseconds(1);
+constexpr size_t kMany = 4;
 
 }  // namespace
 
@@ -32,11 +39,13 @@ StoreWriter::~StoreWriter() {
 }
 
 void StoreWriter::Post(Change change, Done durable, Done committed) {
+  bool first = false;
   {
     const std::lock_guard guard(mutex_);
+    first = queue_.empty();
     queue_.push_back({std::move(change), std::move(durable), std::move(committed), {}});
   }
-  posted_.notify_one();
+  if (first) posted_.notify_one();
 }
 
 Status StoreWriter::Run(Change change) {
@@ -49,10 +58,11 @@ Status StoreWriter::Run(Change change) {
   return future.get();
 }
 
-Status StoreWriter::Commit(Entry* first, Entry* last) {
+Status StoreWriter::Commit(Entry* first, Entry* last, bool* begun) {
   Database& db = store_->db();
   const std::lock_guard guard(db.mutex());
   ASSAY_RETURN_IF_ERROR(Query(&db, "BEGIN IMMEDIATE").Run());
+  *begun = true;
   Status status;
   for (Entry* entry = first; entry != last && status.ok(); ++entry) status = entry->change(store_);
   if (status.ok()) status = Query(&db, "COMMIT").Run();
@@ -62,24 +72,32 @@ Status StoreWriter::Commit(Entry* first, Entry* last) {
 }
 
 void StoreWriter::CommitPosted() {
+  TimePoint next = Clock::now();
   std::unique_lock guard(mutex_);
   for (;;) {
     posted_.wait(guard, [&] { return stopping_ || !queue_.empty(); });
     if (queue_.empty()) return;
+    guard.unlock();
+    std::this_thread::sleep_until(next);
+    next = Clock::now() + kGather;
+    guard.lock();
     std::vector<Entry> posted = std::exchange(queue_, {});
     guard.unlock();
     for (size_t begin = 0; begin < posted.size(); begin += kMaxBatch) {
       Entry* const first = posted.data() + begin;
       Entry* const last = first + std::min(kMaxBatch, posted.size() - begin);
-      const Status status = Commit(first, last);
+      bool begun = false;
+      const Status status = Commit(first, last, &begun);
+      // One change's error must not be the others': each alone.
+      const bool again = !status.ok() && begun && last - first > 1;
       for (Entry* entry = first; entry != last; ++entry) {
-        // One change's error must not be the others': each alone.
-        entry->status = status.ok() || last - first == 1 ? status : Commit(entry, entry + 1);
+        entry->status = again ? Commit(entry, entry + 1, &begun) : status;
         entry->change = nullptr;
         if (entry->committed) entry->committed(entry->status);
         if (!syncer_.joinable() && entry->durable) entry->durable(entry->status);
       }
     }
+    if (posted.size() < kMany) next = Clock::now();
     guard.lock();
     if (!syncer_.joinable()) continue;
     const bool idle = unsynced_.empty();

@@ -49,7 +49,7 @@ class StoreWriter {
 
   void CommitPosted();
   void SyncCommitted();
-  Status Commit(Entry* first, Entry* last);
+  Status Commit(Entry* first, Entry* last, bool* begun);
 
   Store* const store_;
   std::mutex mutex_;  ///< guards what follows

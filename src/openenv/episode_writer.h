@@ -23,7 +23,7 @@ namespace assay::openenv {
 class EpisodeWriter {
  public:
   /// A new episode's document waits so long: one that ends sooner is written once.
-  static constexpr Seconds kNewDelay{0.05};
+  static constexpr Seconds kNewDelay{0.1};
   /// And a change, for the next one: a turn that takes less is not worth a write.
   static constexpr Seconds kChangeDelay{0.25};
 
