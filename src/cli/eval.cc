@@ -160,9 +160,11 @@ void AddEval(CLI::App* app, int* exit_code) {
                    "host memory of a candidate, e.g. 8GB")
       ->transform(CLI::AsSizeValue(false));
   command->add_flag("--no-time", options->no_time, "correctness only");
-  command->add_option("--baseline", options->baselines,
-                      "time this beside eager too: compile, compile-max-autotune, eager-tf32, or "
-                      "all; repeatable");
+  command
+      ->add_option("--baseline", options->baselines,
+                   "time this beside eager too: compile, compile-max-autotune, eager-tf32, or all; "
+                   "repeatable")
+      ->allow_extra_args(false);
   command->add_option("--against", options->baseline, "the baseline that the speedup is of")
       ->capture_default_str();
   command->add_option(
