@@ -170,9 +170,11 @@ void AddEval(CLI::App* app, int* exit_code) {
                     "what a correct submission makes the GPU do: kernels, coverage");
   command->add_flag("--ghost", options->ghost,
                     "call a correct submission once without its own kernels");
-  command->add_option("--baseline", options->baselines,
-                      "time this beside eager too: compile, compile-max-autotune, eager-tf32, or "
-                      "all; repeatable");
+  command
+      ->add_option("--baseline", options->baselines,
+                   "time this beside eager too: compile, compile-max-autotune, eager-tf32, or all; "
+                   "repeatable")
+      ->allow_extra_args(false);
   command->add_option("--against", options->baseline, "the baseline that the speedup is of")
       ->capture_default_str();
   command->add_option(

@@ -50,7 +50,7 @@ LAGS = 5
 NEAR = 4.0  # tolerances: so near, two values are one draw
 MARGIN = 1e-3  # of a share: rounding moves a few elements over a border
 FEW_ELEMENTS = 1 << 11  # fewer say less each time; they are drawn twice as often
-SLOW_US = 20e3  # a slower reference is drawn from less often
+SLOW_US = 50e3  # a slower reference is drawn from less often
 HUGE = 1e30
 REMEMBERED = 64  # calls whose noise is kept
 
