@@ -23,7 +23,8 @@ constexpr FlagInfo kFlags[] = {
      "right without them.",
      true},
     {"global_cudnn",
-     "Switches of cuDNN were changed; they hold in the submission's own process only, the reference "
+     "Switches of cuDNN were changed; they hold in the submission's own process only, the "
+     "reference "
      "is timed without them.",
      true},
     {"global_deterministic",
