@@ -2,8 +2,9 @@
 
 #include <dlfcn.h>
 
-#include <cstring>
 #include <memory>
+
+#include "base/symbols.h"
 
 namespace assay {
 namespace {
@@ -79,37 +80,29 @@ Result<std::unique_ptr<Nvml>> Nvml::Open(const std::string& library) {
   if (handle == nullptr)
     return Err(ErrorCode::kUnavailable, "no NVIDIA driver ({} cannot be opened)", library);
   std::unique_ptr<Nvml> nvml(new Nvml(handle));
-  const char* missing = nullptr;
-  const auto load_optional = [&](auto*& slot, const char* name) {
-    void* symbol = ::dlsym(handle, name);
-    std::memcpy(&slot, &symbol, sizeof symbol);
-  };
-  const auto load = [&](auto*& slot, const char* name) {
-    load_optional(slot, name);
-    if (slot == nullptr && missing == nullptr) missing = name;
-  };
+  Symbols symbols(handle);
   Table& table = nvml->table_;
-  load(table.init, "nvmlInit_v2");
-  load(table.shutdown, "nvmlShutdown");
-  load(table.error_string, "nvmlErrorString");
-  load(table.count, "nvmlDeviceGetCount_v2");
-  load(table.handle, "nvmlDeviceGetHandleByIndex_v2");
-  load(table.name, "nvmlDeviceGetName");
-  load(table.uuid, "nvmlDeviceGetUUID");
-  load(table.driver, "nvmlSystemGetDriverVersion");
-  load(table.capability, "nvmlDeviceGetCudaComputeCapability");
-  load(table.memory, "nvmlDeviceGetMemoryInfo");
-  if (missing != nullptr)
+  symbols.Require(table.init, "nvmlInit_v2");
+  symbols.Require(table.shutdown, "nvmlShutdown");
+  symbols.Require(table.error_string, "nvmlErrorString");
+  symbols.Require(table.count, "nvmlDeviceGetCount_v2");
+  symbols.Require(table.handle, "nvmlDeviceGetHandleByIndex_v2");
+  symbols.Require(table.name, "nvmlDeviceGetName");
+  symbols.Require(table.uuid, "nvmlDeviceGetUUID");
+  symbols.Require(table.driver, "nvmlSystemGetDriverVersion");
+  symbols.Require(table.capability, "nvmlDeviceGetCudaComputeCapability");
+  symbols.Require(table.memory, "nvmlDeviceGetMemoryInfo");
+  if (const char* missing = symbols.missing(); missing != nullptr)
     return Err(ErrorCode::kUnavailable, "{} has no {}: the driver is too old", library, missing);
   StateTable& state = nvml->state_;
-  load_optional(state.clock, "nvmlDeviceGetClockInfo");
-  load_optional(state.max_clock, "nvmlDeviceGetMaxClockInfo");
-  load_optional(state.temperature, "nvmlDeviceGetTemperature");
-  load_optional(state.power, "nvmlDeviceGetPowerUsage");
-  load_optional(state.throttle, "nvmlDeviceGetCurrentClocksThrottleReasons");
-  load_optional(state.mig, "nvmlDeviceGetMigMode");
-  load_optional(state.ecc, "nvmlDeviceGetEccMode");
-  load_optional(state.processes, "nvmlDeviceGetComputeRunningProcesses_v3");
+  symbols.Find(state.clock, "nvmlDeviceGetClockInfo");
+  symbols.Find(state.max_clock, "nvmlDeviceGetMaxClockInfo");
+  symbols.Find(state.temperature, "nvmlDeviceGetTemperature");
+  symbols.Find(state.power, "nvmlDeviceGetPowerUsage");
+  symbols.Find(state.throttle, "nvmlDeviceGetCurrentClocksThrottleReasons");
+  symbols.Find(state.mig, "nvmlDeviceGetMigMode");
+  symbols.Find(state.ecc, "nvmlDeviceGetEccMode");
+  symbols.Find(state.processes, "nvmlDeviceGetComputeRunningProcesses_v3");
   ASSAY_RETURN_IF_ERROR(nvml->Check(table.init(), "nvmlInit"));
   nvml->is_initialised_ = true;
   return nvml;

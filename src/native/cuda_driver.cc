@@ -2,7 +2,7 @@
 
 #include <dlfcn.h>
 
-#include <cstring>
+#include "base/symbols.h"
 
 namespace assay {
 namespace {
@@ -176,39 +176,34 @@ Result<CudaDriver> CudaDriver::Open(int device) {
   if (library == nullptr)
     return Err(ErrorCode::kUnavailable, "no CUDA driver: {}",
                ::dlerror());  // NOLINT(concurrency-mt-unsafe)
-  const char* missing = nullptr;
-  const auto load = [&](auto*& slot, const char* name) {
-    void* symbol = ::dlsym(library, name);
-    if (symbol == nullptr) missing = name;
-    std::memcpy(&slot, &symbol, sizeof symbol);
-  };
-  load(table.init, "cuInit");
-  load(table.device_get, "cuDeviceGet");
-  load(table.primary_retain, "cuDevicePrimaryCtxRetain");
-  load(table.ctx_set_current, "cuCtxSetCurrent");
-  load(table.error_name, "cuGetErrorName");
-  load(table.granularity, "cuMemGetAllocationGranularity");
-  load(table.mem_create, "cuMemCreate");
-  load(table.mem_release, "cuMemRelease");
-  load(table.export_handle, "cuMemExportToShareableHandle");
-  load(table.import_handle, "cuMemImportFromShareableHandle");
-  load(table.address_reserve, "cuMemAddressReserve");
-  load(table.address_free, "cuMemAddressFree");
-  load(table.mem_map, "cuMemMap");
-  load(table.mem_unmap, "cuMemUnmap");
-  load(table.set_access, "cuMemSetAccess");
-  load(table.module_load, "cuModuleLoadData");
-  load(table.module_function, "cuModuleGetFunction");
-  load(table.launch, "cuLaunchKernel");
-  load(table.ctx_synchronize, "cuCtxSynchronize");
-  load(table.mem_alloc, "cuMemAlloc_v2");
-  load(table.mem_free, "cuMemFree_v2");
-  load(table.copy_to_host, "cuMemcpyDtoH_v2");
-  load(table.reset_persisting, "cuCtxResetPersistingL2Cache");
-  load(table.host_register, "cuMemHostRegister_v2");
-  load(table.host_device_pointer, "cuMemHostGetDevicePointer_v2");
-  load(table.wait_value, "cuStreamWaitValue32_v2");
-  if (missing != nullptr)
+  Symbols symbols(library);
+  symbols.Require(table.init, "cuInit");
+  symbols.Require(table.device_get, "cuDeviceGet");
+  symbols.Require(table.primary_retain, "cuDevicePrimaryCtxRetain");
+  symbols.Require(table.ctx_set_current, "cuCtxSetCurrent");
+  symbols.Require(table.error_name, "cuGetErrorName");
+  symbols.Require(table.granularity, "cuMemGetAllocationGranularity");
+  symbols.Require(table.mem_create, "cuMemCreate");
+  symbols.Require(table.mem_release, "cuMemRelease");
+  symbols.Require(table.export_handle, "cuMemExportToShareableHandle");
+  symbols.Require(table.import_handle, "cuMemImportFromShareableHandle");
+  symbols.Require(table.address_reserve, "cuMemAddressReserve");
+  symbols.Require(table.address_free, "cuMemAddressFree");
+  symbols.Require(table.mem_map, "cuMemMap");
+  symbols.Require(table.mem_unmap, "cuMemUnmap");
+  symbols.Require(table.set_access, "cuMemSetAccess");
+  symbols.Require(table.module_load, "cuModuleLoadData");
+  symbols.Require(table.module_function, "cuModuleGetFunction");
+  symbols.Require(table.launch, "cuLaunchKernel");
+  symbols.Require(table.ctx_synchronize, "cuCtxSynchronize");
+  symbols.Require(table.mem_alloc, "cuMemAlloc_v2");
+  symbols.Require(table.mem_free, "cuMemFree_v2");
+  symbols.Require(table.copy_to_host, "cuMemcpyDtoH_v2");
+  symbols.Require(table.reset_persisting, "cuCtxResetPersistingL2Cache");
+  symbols.Require(table.host_register, "cuMemHostRegister_v2");
+  symbols.Require(table.host_device_pointer, "cuMemHostGetDevicePointer_v2");
+  symbols.Require(table.wait_value, "cuStreamWaitValue32_v2");
+  if (const char* missing = symbols.missing(); missing != nullptr)
     return Err(ErrorCode::kUnavailable, "the CUDA driver has no {}: it is too old", missing);
 
   CudaDriver driver;

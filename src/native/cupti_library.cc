@@ -2,7 +2,7 @@
 
 #include <dlfcn.h>
 
-#include <cstring>
+#include "base/symbols.h"
 
 namespace assay {
 namespace {
@@ -45,24 +45,19 @@ Result<CuptiLibrary> CuptiLibrary::Open(std::span<const std::string> paths) {
   if (handle == nullptr)
     return Err(ErrorCode::kUnavailable,
                "no libcupti can be opened (pip install nvidia-cuda-cupti){}", tried);
-  const char* missing = nullptr;
-  const auto load = [&](auto*& slot, const char* name) {
-    void* symbol = ::dlsym(handle, name);
-    if (symbol == nullptr) missing = name;
-    std::memcpy(&slot, &symbol, sizeof symbol);
-  };
-  load(library.result_string, "cuptiGetResultString");
-  load(library.version, "cuptiGetVersion");
-  load(library.subscribe, "cuptiSubscribe");
-  load(library.unsubscribe, "cuptiUnsubscribe");
-  load(library.enable_callback, "cuptiEnableCallback");
-  load(library.register_buffers, "cuptiActivityRegisterCallbacks");
-  load(library.enable, "cuptiActivityEnable");
-  load(library.disable, "cuptiActivityDisable");
-  load(library.flush_all, "cuptiActivityFlushAll");
-  load(library.next_record, "cuptiActivityGetNextRecord");
-  load(library.graph_node_id, "cuptiGetGraphNodeId");
-  if (missing != nullptr)
+  Symbols symbols(handle);
+  symbols.Require(library.result_string, "cuptiGetResultString");
+  symbols.Require(library.version, "cuptiGetVersion");
+  symbols.Require(library.subscribe, "cuptiSubscribe");
+  symbols.Require(library.unsubscribe, "cuptiUnsubscribe");
+  symbols.Require(library.enable_callback, "cuptiEnableCallback");
+  symbols.Require(library.register_buffers, "cuptiActivityRegisterCallbacks");
+  symbols.Require(library.enable, "cuptiActivityEnable");
+  symbols.Require(library.disable, "cuptiActivityDisable");
+  symbols.Require(library.flush_all, "cuptiActivityFlushAll");
+  symbols.Require(library.next_record, "cuptiActivityGetNextRecord");
+  symbols.Require(library.graph_node_id, "cuptiGetGraphNodeId");
+  if (const char* missing = symbols.missing(); missing != nullptr)
     return Err(ErrorCode::kUnavailable, "{} has no {}: it is too old", library.path, missing);
   uint32_t version = 0;
   ASSAY_RETURN_IF_ERROR(library.Check(library.version(&version), "cuptiGetVersion"));
