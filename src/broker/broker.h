@@ -172,6 +172,7 @@ class Broker final : public JobService, public JobLeases {
 
   // With mutex_ held.
   void WakeWorker();
+  Record* FindRecord(const Job& job);
   Record* FindDelivery(const Delivery& delivery);
   static std::shared_ptr<const Job> Current(Record* record);
   [[nodiscard]] double ExpectedSeconds(const std::string& owner) const;

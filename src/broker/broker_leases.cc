@@ -111,12 +111,18 @@ Status Broker::WriteDelivery(const Delivery& delivery, Store* store) {
   return store->SetRunning(*delivery.job);
 }
 
+/// Not a later job that has the same id, after this one was withdrawn.
+Broker::Record* Broker::FindRecord(const Job& job) {
+  const auto found = records_.find(job.request.id);
+  const bool same = found != records_.end() && found->second.job->sequence == job.sequence;
+  return same ? &found->second : nullptr;
+}
+
 Broker::Record* Broker::FindDelivery(const Delivery& delivery) {
-  const auto found = records_.find(delivery.job->request.id);
-  if (found == records_.end() || found->second.phase != Phase::kRunning ||
-      found->second.job->deliveries != delivery.number)
-    return nullptr;
-  return &found->second;
+  Record* const record = FindRecord(*delivery.job);
+  const bool current = record != nullptr && record->phase == Phase::kRunning &&
+                       record->job->deliveries == delivery.number;
+  return current ? record : nullptr;
 }
 
 Status Broker::Renew(const Delivery& delivery, Seconds ttl) {
@@ -176,8 +182,7 @@ Status Broker::Complete(const Delivery& delivery, json::object verdict) {
   Status stored = Finish(job);
   if (!stored.ok()) {
     const std::lock_guard guard(mutex_);
-    if (const auto found = records_.find(job->request.id); found != records_.end())
-      found->second.phase = Phase::kRunning;
+    if (Record* record = FindRecord(*job); record != nullptr) record->phase = Phase::kRunning;
   }
   return stored;
 }
@@ -207,8 +212,7 @@ void Broker::FinishThen(std::shared_ptr<Job> job, std::function<void(const Statu
   ending->verdict = Store::Prepare(job->verdict);
   {
     const std::lock_guard guard(mutex_);
-    if (const auto found = records_.find(job->request.id); found != records_.end())
-      found->second.ending = ending;
+    if (Record* record = FindRecord(*job); record != nullptr) record->ending = ending;
   }
   writer_->Post(
       [ending](Store* store) {
@@ -234,7 +238,7 @@ void Broker::End(std::shared_ptr<const Job> job) {
   {
     const std::lock_guard guard(mutex_);
     const auto found = records_.find(job->request.id);
-    if (found == records_.end()) return;
+    if (FindRecord(*job) == nullptr) return;
     Record& record = found->second;
     record.stage.clear();
     record.job = job;
@@ -274,7 +278,8 @@ Status Broker::Requeue(const std::string& id, std::string_view why) {
   {
     const std::lock_guard guard(mutex_);
     const auto found = records_.find(id);
-    if (found == records_.end()) return Err(ErrorCode::kClosed, "{} was withdrawn", id);
+    if (found == records_.end() || found->second.phase != Phase::kReturning)
+      return Err(ErrorCode::kClosed, "{} was withdrawn", id);
     Record& record = found->second;
     job = std::make_shared<Job>(*record.job);
     record.stage.clear();
@@ -298,9 +303,9 @@ Status Broker::Requeue(const std::string& id, std::string_view why) {
   {
     // What cannot be written is queued in memory all the same: the next delivery is written again.
     const std::lock_guard guard(mutex_);
-    const auto found = records_.find(id);
-    if (found == records_.end()) return stored;
-    Record& record = found->second;
+    Record* const returning = FindRecord(*job);
+    if (returning == nullptr) return stored;
+    Record& record = *returning;
     job->state = JobState::kQueued;
     job->stage.clear();
     job->verdict.clear();
@@ -349,12 +354,11 @@ Status Broker::Cancel(const std::string& id) {
     Status stored = Finish(job);
     if (stored.ok()) return stored;
     const std::lock_guard guard(mutex_);
-    const auto found = records_.find(id);
-    if (found == records_.end()) return stored;
-    Record& record = found->second;
-    record.phase = Phase::kQueued;
+    Record* const record = FindRecord(*job);
+    if (record == nullptr) return stored;
+    record->phase = Phase::kQueued;
     queued_bytes_ += SourceBytes(job->request);
-    queue_.Push(EntryOf(record));
+    queue_.Push(EntryOf(*record));
     queued_.emplace(job->sequence, id);
     return stored;
   }

@@ -113,8 +113,8 @@ void Broker::Withdraw(Admission* admission) {
   const std::lock_guard guard(mutex_);
   const std::shared_ptr<const Job> job = std::exchange(admission->job, nullptr);
   admission->request = job->request;
+  if (FindRecord(*job) == nullptr) return;
   const auto found = records_.find(job->request.id);
-  if (found == records_.end() || found->second.job->sequence != job->sequence) return;
   Record& record = found->second;
   if (record.phase == Phase::kQueued) {
     static_cast<void>(queue_.Remove(EntryOf(record)));
@@ -166,8 +166,8 @@ Status Broker::WriteAdmission(Admission* admission, Store* store) {
   std::shared_ptr<Ending> ending;
   {
     const std::lock_guard guard(mutex_);
-    if (const auto found = records_.find(admission->job->request.id); found != records_.end())
-      ending = found->second.ending;
+    if (const Record* record = FindRecord(*admission->job); record != nullptr)
+      ending = record->ending;
   }
   ASSAY_ASSIGN_OR_RETURN(const bool inserted, ending == nullptr
                                                   ? store->Insert(*admission->job)
@@ -202,8 +202,7 @@ void Broker::AnswerAdmission(Admission* admission, const Status& durable) {
   instruments_->accepted.Add();
   {
     const std::lock_guard guard(mutex_);
-    if (const auto found = records_.find(admission->job->request.id); found != records_.end())
-      found->second.accepted = true;
+    if (Record* record = FindRecord(*admission->job); record != nullptr) record->accepted = true;
   }
   admission->admitted(admission->job);
 }
