@@ -179,8 +179,9 @@ std::vector<Check> CheckGpus(const ExamineOptions& options) {
     checks.push_back({"gpu", Check::kWarn, gpus.error().message + "; the CPU device still works",
                       "apt-get install nvidia-driver-580  # or: docker run --gpus all"});
   else if (gpus->empty())
-    checks.push_back({"gpu", Check::kWarn, "the driver sees no GPU; the CPU device still works",
-                      "nvidia-smi -L  # and check that the container was given one (--gpus all)"});
+    checks.push_back(
+        {"gpu", Check::kWarn, "the driver sees no GPU; the CPU device still works",
+         "nvidia-smi -L  # and check CUDA_VISIBLE_DEVICES and the container's --gpus all"});
   else
     for (const GpuInfo& gpu : *gpus) checks.push_back(CheckGpu(gpu));
   Check cuda = CheckCudaLibrary(options.cuda);

@@ -2,8 +2,13 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
 #include <memory>
+#include <string_view>
 
+#include "base/strings.h"
 #include "base/symbols.h"
 
 namespace assay {
@@ -214,6 +219,27 @@ Result<std::unique_ptr<ClockGauge>> ClockGauge::Open(const std::string& uuid,
   return Err(ErrorCode::kNotFound, "no GPU {} here", uuid);
 }
 
+std::vector<GpuInfo> VisibleGpus(const std::vector<GpuInfo>& gpus, const char* visible) {
+  if (visible == nullptr) return gpus;
+  std::vector<GpuInfo> chosen;
+  for (const std::string_view name : Split(visible, ',')) {
+    size_t number = gpus.size();
+    const char* const end = name.data() + name.size();
+    if (const auto [rest, error] = std::from_chars(name.data(), end, number);
+        error != std::errc() || rest != end)
+      number = gpus.size();
+    const auto named = std::ranges::find_if(gpus, [&](const GpuInfo& gpu) {
+      return gpu.index == number || (name.starts_with("GPU-") && gpu.uuid.starts_with(name));
+    });
+    if (named == gpus.end()) break;
+    if (std::ranges::any_of(chosen, [&](const GpuInfo& gpu) { return gpu.uuid == named->uuid; }))
+      break;
+    chosen.push_back(*named);
+    chosen.back().index = static_cast<unsigned>(chosen.size() - 1);
+  }
+  return chosen;
+}
+
 Result<std::vector<GpuInfo>> ListGpus(const std::string& library) {
   ASSAY_ASSIGN_OR_RETURN(const std::unique_ptr<Nvml> nvml, Nvml::Open(library));
   const Table& table = nvml->table();
@@ -240,7 +266,7 @@ Result<std::vector<GpuInfo>> ListGpus(const std::string& library) {
     gpu.state = ReadState(nvml->state(), device);
     gpus.push_back(std::move(gpu));
   }
-  return gpus;
+  return VisibleGpus(gpus, std::getenv("CUDA_VISIBLE_DEVICES"));
 }
 
 }  // namespace assay

@@ -72,8 +72,14 @@ struct GpuInfo {
   GpuState state;
 };
 
-/// All GPUs of this machine, in PCI order. kUnavailable, with the reason, where NVML (opened at run
-/// time) cannot be used. `library` is for tests.
+/// The cards among `gpus` that CUDA_VISIBLE_DEVICES = `visible` leaves to a program, in its order and
+/// with the indices that the program knows them by: numbers (in PCI order) and starts of UUIDs, up to
+/// the first that names no card or names one again; all of them where `visible` is null.
+std::vector<GpuInfo> VisibleGpus(const std::vector<GpuInfo>& gpus, const char* visible);
+
+/// The GPUs of this machine that CUDA_VISIBLE_DEVICES leaves to this process, in PCI order where it
+/// is not set. kUnavailable, with the reason, where NVML (opened at run time) cannot be used.
+/// `library` is for tests.
 Result<std::vector<GpuInfo>> ListGpus(const std::string& library = "libnvidia-ml.so.1");
 
 }  // namespace assay

@@ -3,6 +3,8 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 namespace assay {
 namespace {
 
@@ -48,6 +50,37 @@ TEST_F(FakeNvml, CardsAreListed) {
   EXPECT_EQ((*gpus)[1].state.sm_clock_mhz, 1980u);
   EXPECT_EQ((*gpus)[1].state.temperature_celsius, std::nullopt);  // it does not tell
   EXPECT_EQ(Variable<int>("fake_nvml_opened"), 0);
+}
+
+TEST_F(FakeNvml, OnlyVisibleCardsAreListed) {
+  ::setenv("CUDA_VISIBLE_DEVICES", "1", 1);
+  const Result<std::vector<GpuInfo>> gpus = ListGpus(ASSAY_FAKE_NVML);
+  ::unsetenv("CUDA_VISIBLE_DEVICES");
+  ASSERT_TRUE(gpus.ok()) << gpus.error().message;
+  ASSERT_EQ(gpus->size(), 1u);
+  EXPECT_EQ(gpus->front().uuid, "GPU-1");
+  EXPECT_EQ(gpus->front().index, 0u);
+}
+
+TEST(VisibleGpusTest, ListsAreReadAsCudaReadsThem) {
+  std::vector<GpuInfo> cards(3);
+  for (unsigned i = 0; i < 3; ++i) {
+    cards[i].index = i;
+    cards[i].uuid = "GPU-" + std::string(1, static_cast<char>('a' + i)) + "00";
+  }
+  const auto names = [&](const char* visible) {
+    std::string text;
+    for (const GpuInfo& gpu : VisibleGpus(cards, visible)) text += gpu.uuid.substr(4, 1);
+    return text;
+  };
+  EXPECT_EQ(names(nullptr), "abc");
+  EXPECT_EQ(names(""), "");
+  EXPECT_EQ(names("2,0"), "ca");
+  EXPECT_EQ(names("GPU-b,2"), "bc");
+  EXPECT_EQ(names("1,7,0"), "b");  // what follows a name of no card does not count
+  EXPECT_EQ(names("-1,0"), "");    // hides all, as many scripts write it
+  EXPECT_EQ(names("0,0,1"), "a");
+  EXPECT_EQ(names("NoDevFiles"), "");
 }
 
 TEST_F(FakeNvml, TheGaugeReadsItsOwnCardAgainAndAgain) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <filesystem>
 #include <optional>
 
@@ -37,8 +38,9 @@ Result<std::optional<GpuInfo>> ChooseGpu(const std::string& device) {
     return Err(ErrorCode::kUnavailable, "no GPU can be used: {}. `assay doctor` says more.",
                gpus.error().message);
   if (index >= gpus->size())
-    return Err(ErrorCode::kNotFound, "there is no {}: this machine has {} GPU(s)", device,
-               gpus->size());
+    return Err(
+        ErrorCode::kNotFound, "there is no {}: {} GPU(s) can be seen here{}", device, gpus->size(),
+        std::getenv("CUDA_VISIBLE_DEVICES") != nullptr ? " (CUDA_VISIBLE_DEVICES is set)" : "");
   return std::optional((*gpus)[index]);
 }
 
