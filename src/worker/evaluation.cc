@@ -98,10 +98,10 @@ Evaluation::~Evaluation() {
   session_.reset();
   baselines_.clear();
   background_.reset();
-  device_->pool().Destroy(std::move(candidate_.process));
+  DestroyCandidate();
   if (opened_) {
     const std::shared_lock device(device_->lock());
-    static_cast<void>(device_->judge().Close(lane_));
+    static_cast<void>(device_->judge().Close(lane_, candidates_ended_));
   }
 }
 
@@ -256,6 +256,14 @@ Outcome Evaluation::Lease() {
   return {};
 }
 
+/// Its descendants are known to have ended with it where it was the init of a pid namespace.
+void Evaluation::DestroyCandidate() {
+  if (!candidate_.process) return;
+  const bool alone = GetBool(GetObject(candidate_.hello, "sandbox"), "pid_ns");
+  candidates_ended_ = device_->pool().Destroy(std::move(candidate_.process)) && alone &&
+                      candidates_ended_;
+}
+
 /// The submission goes on in a new process; of what was printed, the first one's is kept.
 Status Evaluation::LeaseAnother() {
   records_.stdout_text = candidate_.process->StdoutText();
@@ -264,7 +272,7 @@ Status Evaluation::LeaseAnother() {
   NoteSwitches();
   session_.reset();
   background_.reset();
-  device_->pool().Destroy(std::move(candidate_.process));
+  DestroyCandidate();
   ASSAY_ASSIGN_OR_RETURN(candidate_,
                          device_->pool().Lease(records_.lint.uses_streams,
                                                DeadlineIn(Seconds(device_->limits().warm_s))));

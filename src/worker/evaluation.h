@@ -79,6 +79,7 @@ class Evaluation {
   Outcome TakeGhost();
   Outcome GhostCall(GhostRecord* record);
   Status LeaseAnother();
+  void DestroyCandidate();
   void NoteSwitches();
   void ProfileCandidate(ProfileRecord* record, Outcome* outcome);
   [[nodiscard]] ProfileScale Scale() const;
@@ -111,6 +112,7 @@ class Evaluation {
   uint32_t slot_ = 0;  ///< of the last trial
   bool opened_ = false;
   bool replaced_ = false;  ///< the submission's first process is gone
+  bool candidates_ended_ = true;  ///< all that were destroyed, with everything below them
   std::unique_ptr<MemoryBudget::Share> share_;
   TimePoint leased_at_;
   Seconds paused_at_lease_{0};

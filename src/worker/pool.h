@@ -38,8 +38,8 @@ class CandidatePool {
   /// for submissions that use streams; these are made on demand. Errors are infrastructure.
   Result<WarmCandidate> Lease(bool default_connections, TimePoint deadline);
 
-  /// Kills a used candidate; its context is torn down outside any timing.
-  void Destroy(std::unique_ptr<RuntimeProcess> process);
+  /// Kills a used candidate; its context is torn down outside any timing. Whether it has ended.
+  bool Destroy(std::unique_ptr<RuntimeProcess> process);
 
  private:
   struct Warming {
