@@ -98,10 +98,10 @@ Evaluation::~Evaluation() {
   session_.reset();
   baselines_.clear();
   background_.reset();
-  device_->pool().Destroy(std::move(candidate_.process));
+  DestroyCandidate();
   if (opened_) {
     const std::shared_lock device(device_->lock());
-    static_cast<void>(device_->judge().Close(lane_));
+    static_cast<void>(device_->judge().Close(lane_, candidates_ended_));
   }
 }
 
@@ -270,6 +270,14 @@ Outcome Evaluation::Lease() {
   return {};
 }
 
+/// Its descendants are known to have ended with it where it was the init of a pid namespace.
+void Evaluation::DestroyCandidate() {
+  if (!candidate_.process) return;
+  const bool alone = GetBool(GetObject(candidate_.hello, "sandbox"), "pid_ns");
+  candidates_ended_ =
+      device_->pool().Destroy(std::move(candidate_.process)) && alone && candidates_ended_;
+}
+
 /// The submission goes on in a new process; of what was printed, the first one's is kept.
 Status Evaluation::LeaseAnother() {
   RetireCandidate();
@@ -291,7 +299,7 @@ void Evaluation::RetireCandidate() {
   NoteSwitches();
   session_.reset();
   background_.reset();
-  device_->pool().Destroy(std::move(candidate_.process));
+  DestroyCandidate();
 }
 
 void Evaluation::NoteSwitches() {

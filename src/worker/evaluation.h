@@ -91,6 +91,7 @@ class Evaluation {
   void Become(const ToolPlan& plan, const std::string& program, RuntimeProcess* process,
               ToolRun* run);
   [[nodiscard]] bool WorthSanitizing() const;
+  void DestroyCandidate();
   void NoteSwitches();
   void ProfileCandidate(ProfileRecord* record, Outcome* outcome);
   [[nodiscard]] ProfileScale Scale() const;
@@ -125,7 +126,8 @@ class Evaluation {
   uint64_t weights_seed_ = 0;
   uint32_t slot_ = 0;  ///< of the last trial
   bool opened_ = false;
-  bool replaced_ = false;  ///< the submission's first process is gone
+  bool replaced_ = false;         ///< the submission's first process is gone
+  bool candidates_ended_ = true;  ///< all that were destroyed, with everything below them
   std::unique_ptr<MemoryBudget::Share> share_;
   TimePoint leased_at_;
   Seconds paused_at_lease_{0};

@@ -61,10 +61,11 @@ Result<WarmCandidate> CandidatePool::Lease(bool default_connections, TimePoint d
   }
 }
 
-void CandidatePool::Destroy(std::unique_ptr<RuntimeProcess> process) {
-  if (!process) return;
+bool CandidatePool::Destroy(std::unique_ptr<RuntimeProcess> process) {
+  if (!process) return true;
   const std::shared_lock device(*lock_);
   process->Kill();
+  return !process->process().running();
 }
 
 Result<WarmCandidate> CandidatePool::ForkTool(const std::vector<std::string>& folders,

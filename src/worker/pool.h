@@ -45,8 +45,8 @@ class CandidatePool {
   Result<WarmCandidate> ForkTool(const std::vector<std::string>& folders,
                                  std::unique_ptr<BackgroundSet::Member>* member);
 
-  /// Kills a used candidate; its context is torn down outside any timing.
-  void Destroy(std::unique_ptr<RuntimeProcess> process);
+  /// Kills a used candidate; its context is torn down outside any timing. Whether it has ended.
+  bool Destroy(std::unique_ptr<RuntimeProcess> process);
 
  private:
   struct Warming {
