@@ -260,8 +260,8 @@ Outcome Evaluation::Lease() {
 void Evaluation::DestroyCandidate() {
   if (!candidate_.process) return;
   const bool alone = GetBool(GetObject(candidate_.hello, "sandbox"), "pid_ns");
-  candidates_ended_ = device_->pool().Destroy(std::move(candidate_.process)) && alone &&
-                      candidates_ended_;
+  candidates_ended_ =
+      device_->pool().Destroy(std::move(candidate_.process)) && alone && candidates_ended_;
 }
 
 /// The submission goes on in a new process; of what was printed, the first one's is kept.

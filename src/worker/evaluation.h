@@ -111,7 +111,7 @@ class Evaluation {
   uint64_t weights_seed_ = 0;
   uint32_t slot_ = 0;  ///< of the last trial
   bool opened_ = false;
-  bool replaced_ = false;  ///< the submission's first process is gone
+  bool replaced_ = false;         ///< the submission's first process is gone
   bool candidates_ended_ = true;  ///< all that were destroyed, with everything below them
   std::unique_ptr<MemoryBudget::Share> share_;
   TimePoint leased_at_;
