@@ -75,6 +75,8 @@ class Evaluation {
   Outcome ReportShapes();
   Outcome PrepareBaselines();
   Outcome Time();
+  Outcome LoadReference(CandidateSession* reference);
+  Outcome RunTiming(CandidateSession* reference);
   Outcome TakeProfile();
   Outcome TakeGhost();
   Outcome GhostCall(GhostRecord* record);
