@@ -80,7 +80,8 @@ class Device {
   /// that is to be timed leaves the background in between.
   class Exclusive {
    public:
-    Exclusive(Device* device, std::optional<BackgroundSet::Member>* leaving)
+    template <typename Member>
+    Exclusive(Device* device, Member* leaving)
         : lock_(device->lock_),
           pause_((leaving->reset(), device->background_.get()), Seconds(device->limits_.stop_s)) {}
 

@@ -120,6 +120,15 @@ bool Evaluation::Do(const char* name, Stage stage, Step step) {
   return Passed(records_.failure);
 }
 
+template <typename Step>
+void Evaluation::Inform(const char* name, Step step) {
+  if (Cancelled()) return;
+  if (progress_) progress_(name);
+  const TimePoint start = Clock::now();
+  step();
+  records_.phases_ms.emplace_back(name, MillisecondsSince(start));
+}
+
 Outcome Evaluation::Interrupted(Stage stage) const {
   if (Cancelled()) return CancelledFailure(stage);
   const Seconds own =
@@ -156,9 +165,14 @@ Records Evaluation::Run() {
       (!submission_.time || submission_.modes.baselines.empty() ||
        Do("baselines", Stage::kTime, [&] { return PrepareBaselines(); })) &&
       (!submission_.time || Do("time", Stage::kTime, [&] { return Time(); })) &&
-      (!submission_.profile || Do("profile", Stage::kProfile, [&] { return TakeProfile(); })) &&
+      ((!submission_.profile && !submission_.ncu) ||
+       Do("profile", Stage::kProfile, [&] { return TakeProfile(); })) &&
       (!reports_shapes || Do("shapes", Stage::kVerdict, [&] { return ReportShapes(); })) &&
       (!submission_.ghost || Do("ghost", Stage::kProfile, [&] { return TakeGhost(); })));
+  if (submission_.ncu && records_.profile && Passed(records_.failure))
+    Inform("ncu", [&] { TakeNcu(); });
+  if (!submission_.sanitize.empty() && WorthSanitizing())
+    Inform("sanitize", [&] { TakeSanitizer(); });
   NoteSwitches();
   records_.phases_ms.emplace_back("total", MillisecondsSince(start));
   if (candidate_.process && !replaced_) {
@@ -266,19 +280,26 @@ void Evaluation::DestroyCandidate() {
 
 /// The submission goes on in a new process; of what was printed, the first one's is kept.
 Status Evaluation::LeaseAnother() {
-  records_.stdout_text = candidate_.process->StdoutText();
-  records_.stderr_text = candidate_.process->StderrText();
-  replaced_ = true;
-  NoteSwitches();
-  session_.reset();
-  background_.reset();
-  DestroyCandidate();
+  RetireCandidate();
   ASSAY_ASSIGN_OR_RETURN(candidate_,
                          device_->pool().Lease(records_.lint.uses_streams,
                                                DeadlineIn(Seconds(device_->limits().warm_s))));
   background_.emplace(&device_->background(), *candidate_.process);
   session_ = NewSession();
   return {};
+}
+
+void Evaluation::RetireCandidate() {
+  if (!candidate_.process) return;
+  if (!replaced_) {
+    records_.stdout_text = candidate_.process->StdoutText();
+    records_.stderr_text = candidate_.process->StderrText();
+  }
+  replaced_ = true;
+  NoteSwitches();
+  session_.reset();
+  background_.reset();
+  DestroyCandidate();
 }
 
 void Evaluation::NoteSwitches() {
@@ -369,6 +390,7 @@ Outcome Evaluation::RunTiming(CandidateSession* reference) {
   plan.lane = lane_;
   plan.slots = slots_;
   plan.outputs = shape_.outputs;
+  plan.output_bytes = shape_.output_bytes;
   plan.calls = calls_;
   plan.reference_us = shape_.reference_us;
   plan.call_s = limits_.call_s;
