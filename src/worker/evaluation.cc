@@ -338,34 +338,54 @@ Outcome Evaluation::PrepareBaselines() {
   return {};
 }
 
-Outcome Evaluation::Time() {
-  const TimePoint asked = Clock::now();
-  const Device::Exclusive exclusive(device_, &background_);
-  records_.phases_ms.emplace_back("time_wait", MillisecondsSince(asked));
-  if (Status status = device_->EnsureReference(); !status.ok())
-    return InfrastructureFailure(Stage::kTime, status.error());
-  CandidateSession reference(device_, device_->reference());
+/// The reference's process loads the task, before the device is taken for the timing.
+Outcome Evaluation::LoadReference(CandidateSession* reference) {
+  const double limit_s = device_->limits().compile_s;
   CandidateSession::LoadOptions options;
   options.source = submission_.task->source;
   options.class_name = submission_.task->entry;
   options.size = device_->size();
   options.precision = shape_.precision;
-  options.limit = Seconds(device_->limits().compile_s);
-  const auto reference_failed = [&](const Outcome& outcome) {
-    device_->DropReference();
-    candidate_.process->Kill();
-    return InfrastructureFailure(Stage::kTime,
-                                 Err(ErrorCode::kInternal, "the reference cannot be timed: {}: {}",
-                                     outcome.name, outcome.message));
-  };
-  if (Outcome outcome = reference.Load(arena_, arena_.reference_outputs.get(), options);
-      !Passed(outcome))
-    return reference_failed(outcome);
-  if (Outcome outcome =
-          reference.Build(weights_seed_, Seconds(device_->limits().compile_s), nullptr);
-      !Passed(outcome))
-    return reference_failed(outcome);
+  options.limit = Seconds(limit_s);
+  Outcome outcome = reference->Load(arena_, arena_.reference_outputs.get(), options);
+  if (Passed(outcome)) outcome = reference->Build(weights_seed_, Seconds(limit_s), nullptr);
+  if (Passed(outcome)) return {};
+  device_->DropReference();
+  return InfrastructureFailure(
+      Stage::kTime, Err(ErrorCode::kInternal, "the reference cannot be timed: {}: {}", outcome.name,
+                        outcome.message));
+}
 
+Outcome Evaluation::Time() {
+  const TimePoint asked = Clock::now();
+  const std::unique_lock turn(device_->reference_turn());
+  std::optional<CandidateSession> reference;
+  TimePoint loaded;
+  {
+    const std::shared_lock device(device_->lock());
+    if (Status status = device_->EnsureReference(); !status.ok())
+      return InfrastructureFailure(Stage::kTime, status.error());
+    reference.emplace(device_, device_->reference());
+    loaded = Clock::now();
+    if (Outcome outcome = LoadReference(&*reference); !Passed(outcome)) return outcome;
+  }
+  const Duration loading = Clock::now() - loaded;
+  Outcome outcome;
+  {
+    const Device::Exclusive exclusive(device_, &background_);
+    records_.phases_ms.emplace_back("time_wait",
+                                    MillisecondsSince(asked) - Milliseconds(loading).count());
+    outcome = RunTiming(&*reference);
+    // After a failure the reference may still be inside its rounds, and stopped.
+    if (!Passed(outcome)) device_->DropReference();
+    StopCandidate(Passed(outcome));
+  }
+  const std::shared_lock device(device_->lock());
+  if (Passed(outcome) && !Passed(reference->Unload())) device_->DropReference();
+  return outcome;
+}
+
+Outcome Evaluation::RunTiming(CandidateSession* reference) {
   TimingSession::Plan plan;
   plan.lane = lane_;
   plan.slots = slots_;
@@ -388,15 +408,12 @@ Outcome Evaluation::Time() {
   std::vector<Baseline*> baselines;
   for (const std::unique_ptr<Baseline>& baseline : baselines_) baselines.push_back(baseline.get());
   records_.timing.baseline = submission_.modes.baseline;
-  TimingSession session(device_, session_.get(), &reference, baselines, &seeds_, plan);
+  TimingSession session(device_, session_.get(), reference, baselines, &seeds_, plan);
   Outcome outcome = session.Run(&records_.timing, &records_.correctness, &records_.flags);
   // After a failure a baseline may be inside its rounds.
   for (Baseline* baseline : baselines)
     if (Passed(outcome)) baseline->Finish();
   if (plan.interpreted) records_.flags.emplace_back("triton_interpreter");
-  // After a failure the reference may still be inside its rounds, and stopped.
-  if (!Passed(outcome) || !Passed(reference.Unload())) device_->DropReference();
-  StopCandidate(Passed(outcome));
   return outcome;
 }
 

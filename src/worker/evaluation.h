@@ -77,10 +77,13 @@ class Evaluation {
   Outcome ReportShapes();
   Outcome PrepareBaselines();
   Outcome Time();
+  Outcome LoadReference(CandidateSession* reference);
+  Outcome RunTiming(CandidateSession* reference);
   Outcome TakeProfile();
   Outcome TakeGhost();
   Outcome GhostCall(GhostRecord* record);
   Status LeaseAnother();
+  void DestroyCandidate();
   void RetireCandidate();
   void TakeNcu();
   void TakeSanitizer();
@@ -91,7 +94,6 @@ class Evaluation {
   void Become(const ToolPlan& plan, const std::string& program, RuntimeProcess* process,
               ToolRun* run);
   [[nodiscard]] bool WorthSanitizing() const;
-  void DestroyCandidate();
   void NoteSwitches();
   void ProfileCandidate(ProfileRecord* record, Outcome* outcome);
   [[nodiscard]] ProfileScale Scale() const;
