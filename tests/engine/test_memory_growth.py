@@ -7,11 +7,12 @@ import pytest
 
 DEVICE = os.environ.get("ASSAY_TEST_DEVICE", "cpu")
 
+# On a processor too small for threads, so that a round has many calls on a busy machine too.
 TASK = '''
 import torch
 
-SIZES = {"cpu": {"n": 256}, "gpu": {"n": 2048}}
-n = 256
+SIZES = {"cpu": {"n": 160}, "gpu": {"n": 2048}}
+n = 160
 
 
 class Model(torch.nn.Module):
@@ -69,6 +70,6 @@ def test_memory_that_grows_is_reported(run_assay, tmp_path, source, grows):
     assert verdict["status"] == "correct", verdict["feedback"]
     assert ("memory_grows" in verdict["flags"]) is grows, (verdict["flags"], verdict["timing"])
     growth = verdict["timing"].get("memory_growth_bytes", 0)
-    size = 4 * (256 if DEVICE == "cpu" else 2048) ** 2
+    size = 4 * (160 if DEVICE == "cpu" else 2048) ** 2
     assert (0.8 * size <= growth <= 2 * size) if grows else growth == 0, verdict["timing"]
     assert ("Memory grows" in verdict["feedback"]) is grows
