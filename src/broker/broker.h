@@ -81,7 +81,7 @@ class Broker final : public JobService, public JobLeases {
 
   // JobService
   Result<Job> Submit(JobRequest request) override;
-  void SubmitThen(JobRequest request, std::function<void(Result<Job>)> done) override;
+  void SubmitThen(JobRequest request, std::function<void(Result<SharedJob>)> done) override;
   Result<Job> Get(const std::string& id) override;
   Result<std::shared_ptr<const Job>> Peek(const std::string& id) override;
   std::vector<Job> List(const JobQuery& query) override;
@@ -126,8 +126,7 @@ class Broker final : public JobService, public JobLeases {
   };
   /// A verdict on its way into the store.
   struct Ending {
-    std::shared_ptr<const Job> job;
-    Store::VerdictText verdict;
+    Store::Ended end;
     bool written = false;  ///< together with the job; the writer's thread only
   };
   struct Record {

@@ -208,8 +208,9 @@ void Broker::FinishThen(std::shared_ptr<Job> job, std::function<void(const Statu
   job->stage.clear();
   job->finished_at = std::max({options_.unix_now(), job->started_at, job->submitted_at});
   auto ending = std::make_shared<Ending>();
-  ending->job = job;
-  ending->verdict = Store::Prepare(job->verdict);
+  ending->end = {
+      .job = job,
+      .verdict = std::make_shared<const Store::VerdictText>(Store::Prepare(job->verdict))};
   {
     const std::lock_guard guard(mutex_);
     if (Record* record = FindRecord(*job); record != nullptr) record->ending = ending;
@@ -217,7 +218,8 @@ void Broker::FinishThen(std::shared_ptr<Job> job, std::function<void(const Statu
   writer_->Post(
       [ending](Store* store) {
         if (ending->written) return Status();
-        return store->SetDone(*ending->job, ending->job->deliveries, ending->verdict);
+        const Job& ended = *ending->end.job;
+        return store->SetDone(ended, ended.deliveries, ending->end.verdict);
       },
       [this, job, done = std::move(done)](const Status& stored) {
         if (stored.ok()) End(job);

@@ -170,8 +170,8 @@ Status Broker::WriteAdmission(Admission* admission, Store* store) {
       ending = record->ending;
   }
   ASSAY_ASSIGN_OR_RETURN(const bool inserted, ending == nullptr
-                                                  ? store->Insert(*admission->job)
-                                                  : store->Insert(*ending->job, &ending->verdict));
+                                                  ? store->Insert(admission->job)
+                                                  : store->Insert(admission->job, &ending->end));
   if (inserted) {
     if (ending != nullptr) ending->written = true;
     admission->written = std::move(ending);
@@ -255,11 +255,11 @@ Result<Job> Broker::Submit(JobRequest request) {
   return *job;
 }
 
-void Broker::SubmitThen(JobRequest request, std::function<void(Result<Job>)> done) {
-  Admit(std::move(request), [this, done = std::move(done)](Result<std::shared_ptr<const Job>> job) {
-    notifier_->Post([done, job = std::move(job)] {
-      done(job.ok() ? Result<Job>(**job) : Result<Job>(job.error()));
-    });
+void Broker::SubmitThen(JobRequest request, std::function<void(Result<SharedJob>)> done) {
+  // Called once; what `done` holds must not be copied on the writer's thread.
+  auto shared = std::make_shared<std::function<void(Result<SharedJob>)>>(std::move(done));
+  Admit(std::move(request), [this, shared](Result<SharedJob> job) {
+    notifier_->Post([shared, job = std::move(job)] { (*shared)(job); });
   });
 }
 
