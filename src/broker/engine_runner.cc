@@ -40,6 +40,8 @@ Result<json::object> EngineRunner::Run(const JobRequest& request, const Stage& s
   submission.time = options->time;
   submission.profile = options->profile;
   submission.ghost = options->ghost;
+  submission.ncu = options->ncu;
+  submission.sanitize = options->sanitize;
   submission.modes = options->modes;
   submission.trials = options->trials;
   submission.load_s = options->load_s;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/strings.h"
+#include "tools/sanitizer.h"
 
 namespace assay {
 namespace {
@@ -19,6 +20,8 @@ struct Bounds {
 constexpr const char* kTime = "time";
 constexpr const char* kProfile = "profile";
 constexpr const char* kGhost = "ghost";
+constexpr const char* kNcuOption = "ncu";
+constexpr const char* kSanitize = "sanitize";
 constexpr Bounds kTrials{"trials", 1, 100, "Hidden-seed trials."};
 constexpr Bounds kLoad{"load_timeout_s", 0.1, 600, "Seconds for import and construction."};
 constexpr Bounds kCompile{"compile_timeout_s", 0.1, 1800,
@@ -45,11 +48,20 @@ Result<EvaluationOptions> ParseEvaluationOptions(const json::object& options) {
   EvaluationOptions parsed;
   ASSAY_ASSIGN_OR_RETURN(parsed.modes, ReadModes(options));
   for (const auto& [key, value] : options) {
-    if (key == kTime || key == kProfile || key == kGhost) {
+    if (key == kTime || key == kProfile || key == kGhost || key == kNcuOption) {
       if (!value.is_bool())
         return Err(ErrorCode::kInvalid, "option '{}' must be true or false", std::string_view(key));
-      bool& flag = key == kTime ? parsed.time : key == kProfile ? parsed.profile : parsed.ghost;
+      bool& flag = key == kTime      ? parsed.time
+                   : key == kProfile ? parsed.profile
+                   : key == kGhost   ? parsed.ghost
+                                     : parsed.ncu;
       flag = value.get_bool();
+    } else if (key == kSanitize) {
+      const json::string* name = value.if_string();
+      Result<std::string> tool = ParseSanitizer(name != nullptr ? std::string_view(*name) : "");
+      if (!tool.ok())
+        return Err(ErrorCode::kInvalid, "option '{}': {}", kSanitize, tool.error().message);
+      parsed.sanitize = *std::move(tool);
     } else if (key == kTrials.name) {
       ASSAY_ASSIGN_OR_RETURN(const double trials, Number(kTrials, value));
       parsed.trials = static_cast<int>(trials);
@@ -62,7 +74,8 @@ Result<EvaluationOptions> ParseEvaluationOptions(const json::object& options) {
     } else if (key == kCall.name) {
       ASSAY_ASSIGN_OR_RETURN(parsed.call_s, Number(kCall, value));
     } else if (!IsMode(key)) {
-      std::vector<std::string> known = {kTime,      kProfile,      kGhost,    kTrials.name,
+      std::vector<std::string> known = {kTime,      kProfile,      kGhost,
+                                        kNcuOption, kSanitize,     kTrials.name,
                                         kLoad.name, kCompile.name, kCall.name};
       for (const auto& [mode, schema] : ModesSchema()) known.emplace_back(mode);
       return Err(ErrorCode::kInvalid, "there is no option '{}'; there are {}",
@@ -84,6 +97,17 @@ json::object EvaluationOptionsSchema() {
       {"type", "boolean"},
       {"default", false},
       {"description", "Whether to call a correct submission once without its own kernels."}};
+  properties[kNcuOption] = json::object{
+      {"type", "boolean"},
+      {"default", false},
+      {"description",
+       "Whether Nsight Compute looks at a correct submission's own kernels; up to a minute."}};
+  json::array sanitizers;
+  for (const std::string_view tool : kSanitizers) sanitizers.emplace_back(tool);
+  properties[kSanitize] = json::object{
+      {"type", "string"},
+      {"enum", std::move(sanitizers)},
+      {"description", "A tool of compute-sanitizer to run it under once more; up to a minute."}};
   properties[kTrials.name] = NumberSchema(kTrials, "integer");
   for (const Bounds& bounds : {kLoad, kCompile, kCall})
     properties[bounds.name] = NumberSchema(bounds, "number");

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "base/json.h"
 #include "base/result.h"
@@ -14,6 +15,8 @@ struct EvaluationOptions {
   bool time = true;                 ///< "time": false judges correctness only
   bool profile = false;             ///< "profile": what its calls make the GPU do
   bool ghost = false;               ///< "ghost": whether it is right without its own kernels
+  bool ncu = false;                 ///< "ncu": Nsight Compute's summary of its own kernels
+  std::string sanitize;             ///< "sanitize": a tool of compute-sanitizer; empty: none
   std::optional<int> trials;        ///< "trials": hidden-seed trials, 1 to 100
   std::optional<double> load_s;     ///< "load_timeout_s": import and construction, up to 600
   std::optional<double> compile_s;  ///< "compile_timeout_s": the same with C++ or CUDA, up to 1800

@@ -25,6 +25,8 @@ TEST(EvaluationOptions, All) {
   const Result<EvaluationOptions> parsed = ParseEvaluationOptions({{"time", false},
                                                                    {"profile", true},
                                                                    {"ghost", true},
+                                                                   {"ncu", true},
+                                                                   {"sanitize", "racecheck"},
                                                                    {"trials", 3},
                                                                    {"load_timeout_s", 1.5},
                                                                    {"compile_timeout_s", 900},
@@ -34,6 +36,8 @@ TEST(EvaluationOptions, All) {
   EXPECT_FALSE((*parsed).time);
   EXPECT_TRUE((*parsed).profile);
   EXPECT_TRUE((*parsed).ghost);
+  EXPECT_TRUE((*parsed).ncu);
+  EXPECT_EQ((*parsed).sanitize, "racecheck");
   EXPECT_EQ((*parsed).trials, 3);
   EXPECT_EQ((*parsed).load_s, 1.5);
   EXPECT_EQ((*parsed).compile_s, 900);
@@ -46,6 +50,9 @@ TEST(EvaluationOptions, WrongOnesAreNamed) {
   EXPECT_THAT(Problem({{"cache", "hot"}}), HasSubstr("cold and warm"));
   EXPECT_THAT(Problem({{"time", 1}}), HasSubstr("'time' must be true or false"));
   EXPECT_THAT(Problem({{"profile", "yes"}}), HasSubstr("'profile' must be true or false"));
+  EXPECT_THAT(Problem({{"ncu", 1}}), HasSubstr("'ncu' must be true or false"));
+  EXPECT_THAT(Problem({{"sanitize", true}}), HasSubstr("'sanitize'"));
+  EXPECT_THAT(Problem({{"sanitize", "leakcheck"}}), HasSubstr("use memcheck, racecheck"));
   EXPECT_THAT(Problem({{"trials", 0}}), HasSubstr("from 1 to 100"));
   EXPECT_THAT(Problem({{"trials", 101}}), HasSubstr("from 1 to 100"));
   EXPECT_THAT(Problem({{"trials", 2.5}}), HasSubstr("a whole number"));

@@ -44,6 +44,8 @@ Result<Submission> ReadLine(std::string_view line, const BatchOptions& options,
   submission.time = options.time;
   submission.profile = options.profile;
   submission.ghost = options.ghost;
+  submission.ncu = options.ncu;
+  submission.sanitize = options.sanitize;
   submission.modes = options.modes;
   ASSAY_ASSIGN_OR_RETURN(submission.task,
                          FindTask(registry, GetString(object, "task", options.default_task)));

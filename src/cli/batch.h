@@ -15,6 +15,8 @@ struct BatchOptions {
   bool time = true;
   bool profile = false;
   bool ghost = false;
+  bool ncu = false;
+  std::string sanitize;  ///< see Submission
   bool show_progress = false;
 };
 

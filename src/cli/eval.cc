@@ -28,6 +28,8 @@ struct Options {
   bool no_time = false;
   bool profile = false;
   bool ghost = false;
+  bool ncu = false;
+  std::string sanitize;
 };
 
 Result<EngineOptions> MakeEngineOptions(const Options& options) {
@@ -67,6 +69,8 @@ int EvaluateOne(const Options& options, const Modes& modes) {
   submission.time = !options.no_time;
   submission.profile = options.profile;
   submission.ghost = options.ghost;
+  submission.ncu = options.ncu;
+  submission.sanitize = options.sanitize;
   submission.modes = modes;
   Result<std::string> source = ReadFile(options.submission, 4u << 20);
   if (!source.ok()) return Report(Error{ErrorCode::kInvalid, source.error().message});
@@ -121,6 +125,8 @@ int Evaluate(const Options& options) {
   batch.time = !options.no_time;
   batch.profile = options.profile;
   batch.ghost = options.ghost;
+  batch.ncu = options.ncu;
+  batch.sanitize = options.sanitize;
   batch.modes = *modes;
   batch.show_progress = ::isatty(STDERR_FILENO) != 0;
   return RunBatch(batch, &*registry, *std::move(engine_options));
@@ -170,6 +176,19 @@ void AddEval(CLI::App* app, int* exit_code) {
                     "what a correct submission makes the GPU do: kernels, coverage");
   command->add_flag("--ghost", options->ghost,
                     "call a correct submission once without its own kernels");
+  command->add_flag("--ncu", options->ncu,
+                    "Nsight Compute's summary of a correct submission's own kernels");
+  command
+      ->add_flag("--sanitize{memcheck}", options->sanitize,
+                 "run it once more under compute-sanitizer: memcheck, or --sanitize=racecheck, "
+                 "initcheck, synccheck")
+      ->check(
+          CLI::IsMember(std::vector<std::string>(std::begin(kSanitizers), std::end(kSanitizers))));
+  command
+      ->add_option("--tool-timeout", options->limits.tool_s,
+                   "seconds for one run under such a tool")
+      ->check(CLI::Range(1.0, 3600.0))
+      ->capture_default_str();
   command
       ->add_option("--baseline", options->baselines,
                    "time this beside eager too: compile, compile-max-autotune, eager-tf32, or all; "
@@ -203,6 +222,7 @@ void AddEval(CLI::App* app, int* exit_code) {
       "  assay eval --task assay/relu examples/relu.py\n"
       "  assay eval --task assay/relu --device cpu --json examples/relu.py\n"
       "  assay eval --task assay/relu --profile examples/relu.py\n"
+      "  assay eval --task assay/relu --ncu --sanitize=racecheck examples/relu.py\n"
       "  assay eval --tasks kernelbench:../KernelBench --task kb/l1/19 my_relu.py\n"
       "  assay eval --task kb/l3/11~reweighted --baseline all --against compile vgg.py\n"
       "  assay eval --batch submissions.jsonl --jobs 8 --output verdicts.jsonl");

@@ -31,7 +31,7 @@ Checked CheckOne(Device* device, int lane, const Task& task, const Options& opti
   Checked checked{.shape = judge.Examine(lane, task, device->size()), .health = json::object()};
   if (checked.shape.ok() && !options.sizes_only)
     checked.health = judge.Screen(task, device->size(), options.limit_s);
-  static_cast<void>(judge.Close(lane));
+  static_cast<void>(judge.Close(lane, true));
   return checked;
 }
 

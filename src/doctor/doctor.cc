@@ -44,6 +44,7 @@ std::vector<Check> Examine(const ExamineOptions& options) {
   append(CheckGpus(options));
   append(CheckPython(options.python));
   append(CheckTools());
+  append(CheckProfilers(options.driver_parameters));
   append(CheckSandbox(ProbeSandbox()));
   checks.push_back(CheckCgroup());
   return checks;

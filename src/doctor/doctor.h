@@ -29,6 +29,7 @@ struct ExamineOptions {
   std::string python = "python3";  ///< interpreter that will run submissions (path or name)
   std::string nvml = "libnvidia-ml.so.1";
   std::string cuda = "libcuda.so.1";
+  std::string driver_parameters = "/proc/driver/nvidia/params";
 };
 
 /// Everything about this machine, in the order in which people should read it. Starts short
@@ -46,6 +47,9 @@ json::object ChecksToJson(const std::vector<Check>& checks);
 std::vector<Check> CheckSystem();
 std::vector<Check> CheckGpus(const ExamineOptions& options);
 std::vector<Check> CheckTools();
+/// Nsight Compute and compute-sanitizer, and whether the driver lets others than root read
+/// counters. `parameters`: the driver's own, /proc/driver/nvidia/params.
+std::vector<Check> CheckProfilers(const std::string& parameters);
 std::vector<Check> CheckPython(const std::string& python);
 /// Pure: what a sandbox report means.
 std::vector<Check> CheckSandbox(const SandboxReport& report);

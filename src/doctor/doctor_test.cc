@@ -131,10 +131,24 @@ TEST(Doctor, TheSandboxLevelDecides) {
   }
 }
 
+TEST(Doctor, CountersThatOnlyAdministratorsReadAreToldOf) {
+  const std::string path = testing::TempDir() + "nvidia-params";
+  std::ofstream(path) << "ResmanDebugLevel: 4294967295\nRmProfilingAdminOnly: 1\n";
+  const std::vector<Check> refused = CheckProfilers(path);
+  EXPECT_EQ(Find(refused, "ncu").state, Check::kWarn);
+  EXPECT_NE(Find(refused, "ncu").fix.find("NVreg_RestrictProfilingToAdminUsers=0"),
+            std::string::npos);
+  std::ofstream(path) << "RmProfilingAdminOnly: 0\n";
+  for (const Check& check : CheckProfilers(path)) {
+    EXPECT_EQ(check.fix.find("NVreg"), std::string::npos);
+    EXPECT_EQ(check.fix.empty(), check.state == Check::kOk) << check.name;
+  }
+}
+
 TEST(Doctor, ExaminesThisMachine) {
   const std::vector<Check> checks = Examine("python3");
   for (const char* name : {"system", "cores", "memory", "/dev/shm", "libcuda", "python", "nvcc",
-                           "g++", "ninja", "sandbox", "cgroup"})
+                           "g++", "ninja", "ncu", "compute-sanitizer", "sandbox", "cgroup"})
     EXPECT_EQ(Find(checks, name).name, name);
   EXPECT_EQ(Find(checks, "g++").state, Check::kOk);
   // The sandbox's reasons share the fix of its level; everything else says how to mend it.

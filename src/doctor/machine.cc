@@ -14,6 +14,7 @@
 #include "base/strings.h"
 #include "doctor/doctor.h"
 #include "gpu/nvml.h"
+#include "tools/find.h"
 
 namespace assay {
 namespace {
@@ -204,6 +205,28 @@ std::vector<Check> CheckTools() {
                     "apt-get install cuda-nvcc-13-0  # then: export CUDA_HOME=/usr/local/cuda"),
           CheckTool("g++", compilers, ".", Check::kWarn, "apt-get install g++"),
           CheckTool("ninja", {"ninja"}, ".", Check::kWarn, "apt-get install ninja-build")};
+}
+
+std::vector<Check> CheckProfilers(const std::string& parameters) {
+  std::vector<Check> checks;
+  for (const auto& [tool, marker] :
+       {std::pair(kNcu, "Version"), std::pair(kComputeSanitizer, "Version")}) {
+    const Result<std::string> path = FindTool(tool, "");
+    const Result<std::string> version = path.ok() ? VersionOf(*path, marker) : path.error();
+    // Only --ncu and --sanitize need these.
+    checks.push_back({tool.program, version.ok() ? Check::kOk : Check::kWarn,
+                      version.ok() ? *version : version.error().message,
+                      version.ok() ? "" : tool.fix});
+  }
+  if (Field(parameters, "RmProfilingAdminOnly", ':') == "1") {
+    Check& ncu = checks.front();
+    ncu.state = Check::kWarn;
+    ncu.detail += "; the driver shows performance counters to administrators only";
+    ncu.fix =
+        "echo options nvidia NVreg_RestrictProfilingToAdminUsers=0 > /etc/modprobe.d/nvidia-perf"
+        ".conf  # then reload the driver";
+  }
+  return checks;
 }
 
 }  // namespace assay

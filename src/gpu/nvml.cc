@@ -190,6 +190,8 @@ class ClockGauge::Reader {
     const StateTable& table = nvml_->state();
     if (table.clock(device_, kSmClock, &mhz) == 0) clock.sm_mhz = mhz;
     if (table.throttle(device_, &reasons) == 0) clock.throttle_reasons = reasons;
+    Memory memory{};
+    if (nvml_->table().memory(device_, &memory) == 0) clock.memory_bytes = memory.used;
     return clock;
   }
 

@@ -26,10 +26,11 @@ struct GpuState {
 /// "thermal", ...). An idle card and clocks that someone set are not among them.
 std::vector<std::string> SlowdownReasons(uint64_t throttle_reasons);
 
-/// How fast a GPU ran at one moment, and why not faster.
+/// How fast a GPU ran at one moment, why not faster, and how much of its memory was in use.
 struct DeviceClock {
   unsigned sm_mhz = 0;            ///< 0 unknown
   uint64_t throttle_reasons = 0;  ///< bits, see SlowdownReasons()
+  uint64_t memory_bytes = 0;      ///< in use, by all processes; 0 unknown
 
   /// The card runs slower than it was asked to.
   [[nodiscard]] bool Slowed() const { return !SlowdownReasons(throttle_reasons).empty(); }
@@ -72,9 +73,9 @@ struct GpuInfo {
   GpuState state;
 };
 
-/// The cards among `gpus` that CUDA_VISIBLE_DEVICES = `visible` leaves to a program, in its order and
-/// with the indices that the program knows them by: numbers (in PCI order) and starts of UUIDs, up to
-/// the first that names no card or names one again; all of them where `visible` is null.
+/// The cards among `gpus` that CUDA_VISIBLE_DEVICES = `visible` leaves to a program, in its order
+/// and with the indices that the program knows them by: numbers (in PCI order) and starts of UUIDs,
+/// up to the first that names no card or names one again; all of them where `visible` is null.
 std::vector<GpuInfo> VisibleGpus(const std::vector<GpuInfo>& gpus, const char* visible);
 
 /// The GPUs of this machine that CUDA_VISIBLE_DEVICES leaves to this process, in PCI order where it

@@ -97,6 +97,46 @@ TEST_P(Escape, NetworkIsOutOfReach) {
   });
 }
 
+TEST_P(Escape, LoopbackReachesNobodyElse) {
+  // A listener of the host, on any port.
+  const UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in host{};
+  host.sin_family = AF_INET;
+  host.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof host;
+  auto* generic = reinterpret_cast<sockaddr*>(&host);
+  ASSERT_EQ(::bind(listener.get(), generic, size), 0);
+  ASSERT_EQ(::listen(listener.get(), 1), 0);
+  ASSERT_EQ(::getsockname(listener.get(), generic, &size), 0);
+  SandboxSpec spec = TestSpec();
+  spec.loopback = true;
+  const Outcome outcome = Try(
+      [&](const SandboxReport& report) {
+        std::string wrong;
+        for (const int family : {AF_INET6, AF_NETLINK, AF_PACKET, AF_VSOCK, AF_ALG})
+          wrong += MustFail("socket", ::socket(family, SOCK_DGRAM, 0), {EPERM});
+        if (!report.loopback)
+          return wrong + MustFail("tcp", ::socket(AF_INET, SOCK_STREAM, 0), {EPERM});
+        const UniqueFd out(::socket(AF_INET, SOCK_STREAM, 0));
+        wrong +=
+            MustFail("connect to the host", ::connect(out.get(), generic, size), {ECONNREFUSED});
+        // Its own listener can be reached.
+        const UniqueFd own(::socket(AF_INET, SOCK_STREAM, 0));
+        const UniqueFd client(::socket(AF_INET, SOCK_STREAM, 0));
+        sockaddr_in address = host;
+        address.sin_port = 0;
+        auto* inside = reinterpret_cast<sockaddr*>(&address);
+        socklen_t length = sizeof address;
+        if (::bind(own.get(), inside, length) != 0 || ::listen(own.get(), 1) != 0 ||
+            ::getsockname(own.get(), inside, &length) != 0 ||
+            ::connect(client.get(), inside, length) != 0)
+          wrong += std::string("no way to itself: ") + ErrnoError("connect", errno).message;
+        return wrong;
+      },
+      spec);
+  EXPECT_EQ(outcome.report.loopback, outcome.report.net_ns) << outcome.Missing();
+}
+
 TEST_P(Escape, HostAbstractSocketsAreOutOfReach) {
   const SandboxReport reached = Reached();
   if (!reached.net_ns) {

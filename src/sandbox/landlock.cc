@@ -53,7 +53,9 @@ size_t AttributesSize(int abi) { return abi >= 6 ? 24 : abi >= 4 ? 16 : 8; }
 
 class Ruleset {
  public:
-  explicit Ruleset(int abi) : known_(KnownRights(abi)) {
+  /// `network`: TCP is left alone.
+  Ruleset(int abi, bool network) : known_(KnownRights(abi)) {
+    if (network) known_.net = 0;
     fd_ = UniqueFd(static_cast<int>(::syscall(kCreateRuleset, &known_, AttributesSize(abi), 0)));
   }
   [[nodiscard]] int fd() const { return fd_.get(); }
@@ -105,7 +107,7 @@ int AddRules(const Ruleset& rules, const SandboxSpec& spec, const SandboxReport&
 void RestrictWithLandlock(const SandboxSpec& spec, SandboxReport* report) {
   const auto abi = static_cast<int>(::syscall(kCreateRuleset, nullptr, 0, kVersionFlag));
   if (abi < 1) return Miss(report, "landlock", "the kernel lacks it or has it off", errno);
-  const Ruleset rules(abi);
+  const Ruleset rules(abi, report->loopback);
   if (rules.fd() < 0) return Miss(report, "landlock", "ruleset", errno);
   if (const int error = AddRules(rules, spec, *report); error != 0)
     return Miss(report, "landlock", "rule", error);

@@ -1,15 +1,19 @@
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <net/if.h>
 #include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <string>
 
 #include "base/fd.h"
@@ -60,6 +64,16 @@ int TryFreshProc() {
   }
   ::munmap(stack, kStack);
   return result;
+}
+
+/// Brings the loopback device of a new network namespace up; errno, or 0.
+int BringLoopbackUp() {
+  const UniqueFd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!socket.valid()) return errno;
+  ifreq request{};
+  std::strcpy(request.ifr_name, "lo");  // NOLINT(clang-analyzer-security.insecureAPI.strcpy)
+  request.ifr_flags = IFF_UP;
+  return ::ioctl(socket.get(), SIOCSIFFLAGS, &request) == 0 ? 0 : errno;
 }
 
 }  // namespace
@@ -125,6 +139,13 @@ SandboxReport Unshare(const SandboxSpec& spec) {
       report.*ns.member = true;
     else
       Miss(&report, ns.name, "unshare", errno);
+  }
+  if (spec.loopback && report.net_ns) {
+    const int error = sandbox::BringLoopbackUp();
+    if (error == 0)
+      report.loopback = true;
+    else
+      Miss(&report, "loopback", "lo", error);
   }
   return report;
 }

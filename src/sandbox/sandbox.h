@@ -39,8 +39,9 @@ struct SandboxSpec {
   uint64_t max_open_files = 1024;        ///< RLIMIT_NOFILE
   uint64_t max_file_bytes = 1ull << 30;  ///< RLIMIT_FSIZE
   uint64_t max_data_bytes = 0;           ///< RLIMIT_DATA, 0: none (CUDA reserves freely)
-  uint32_t uid = 65534;                  ///< user and group it becomes when the worker is root;
-                                         ///< unique per candidate, for RLIMIT_NPROC counts per uid
+  bool loopback = false;  ///< 127.0.0.1 inside, where the network namespace is its own
+  uint32_t uid = 65534;   ///< user and group it becomes when the worker is root;
+                          ///< unique per candidate, for RLIMIT_NPROC counts per uid
 
   [[nodiscard]] json::object ToJson() const;
   /// kInvalid for a path that is not absolute, a "..", uid 0, or a limit that is not positive.
@@ -63,6 +64,7 @@ struct SandboxReport {
   bool no_new_privs = false;
   bool no_capabilities = false;  ///< none effective, permitted, ambient or in the bounding set
   bool rlimits = false;
+  bool loopback = false;          ///< it may speak to itself over 127.0.0.1, and to nobody else
   bool own_uid = false;           ///< runs as `SandboxSpec::uid`, not as the worker's user
   bool dies_with_worker = false;  ///< SIGKILL when the adopting worker's main thread ends
   std::string work_dir;  ///< the writable folder; SandboxSpec::work_dir with a private root,

@@ -109,7 +109,7 @@ scmp_arg_cmp HasBits(unsigned argument, uint64_t bits) {
   return scmp_arg_cmp{argument, SCMP_CMP_MASKED_EQ, bits, bits};
 }
 
-void RefuseByArgument(Filter* filter) {
+void RefuseByArgument(bool loopback, Filter* filter) {
   // Namespaces through clone; CLONE_PARENT would make the worker, not the candidate, the parent.
   for (const uint64_t flag :
        {uint64_t{CLONE_NEWUSER}, uint64_t{CLONE_NEWPID}, uint64_t{CLONE_NEWNS},
@@ -119,8 +119,11 @@ void RefuseByArgument(Filter* filter) {
   // Its flags are behind a pointer. On ENOSYS the C library falls back to clone.
   filter->Refuse(SCMP_SYS(clone3), ENOSYS);
 
-  // Only Unix sockets: no network, netlink, packet, vsock (which no namespace holds) or crypto.
-  filter->RefuseIf(SCMP_SYS(socket), {Differs(0, AF_UNIX)});
+  // Only Unix sockets: no network, netlink, packet, vsock (which no namespace holds) or crypto; and
+  // IPv4, the next number, where nobody else can be reached by it.
+  static_assert(AF_UNSPEC == 0 && AF_UNIX == 1 && AF_INET == 2);
+  filter->RefuseIf(SCMP_SYS(socket),
+                   {loopback ? scmp_arg_cmp{0, SCMP_CMP_GT, AF_INET, 0} : Differs(0, AF_UNIX)});
   filter->RefuseIf(SCMP_SYS(socketpair), {Differs(0, AF_UNIX)});
 
   // Pushing input into a terminal it might share.
@@ -155,7 +158,7 @@ void RestrictSystemCalls(SandboxReport* report) {
   filter.Attribute(SCMP_FLTATR_CTL_OPTIMIZE, 2);
   for (const Group& group : kRefused)
     for (const int call : group.calls) filter.Refuse(call, EPERM);
-  RefuseByArgument(&filter);
+  RefuseByArgument(report->loopback, &filter);
   if (const int error = filter.Load(); error != 0) return Miss(report, "seccomp", "filter", -error);
   report->seccomp = true;
 }

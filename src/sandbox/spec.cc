@@ -57,6 +57,7 @@ constexpr std::pair<std::string_view, bool SandboxReport::*> kFlags[] = {
     {"no_new_privs", &SandboxReport::no_new_privs},
     {"no_capabilities", &SandboxReport::no_capabilities},
     {"rlimits", &SandboxReport::rlimits},
+    {"loopback", &SandboxReport::loopback},
     {"own_uid", &SandboxReport::own_uid},
     {"dies_with_worker", &SandboxReport::dies_with_worker},
 };
@@ -85,6 +86,7 @@ json::object SandboxSpec::ToJson() const {
   json::object object{{"read_only", ToArray(read_only)},
                       {"devices", ToArray(devices)},
                       {"work_dir", work_dir},
+                      {"loopback", loopback},
                       {"uid", int64_t{uid}}};
   for (const auto& [name, member] : kLimits) object[name] = static_cast<int64_t>(this->*member);
   return object;
@@ -96,6 +98,7 @@ Result<SandboxSpec> SandboxSpec::FromJson(const json::object& object) {
   ASSAY_ASSIGN_OR_RETURN(spec.devices, GetPaths(object, "devices"));
   spec.work_dir = GetString(object, "work_dir", spec.work_dir);
   ASSAY_RETURN_IF_ERROR(CheckPath("work_dir", spec.work_dir));
+  spec.loopback = GetBool(object, "loopback");
   for (const auto& [name, member] : kLimits) {
     if (!object.contains(name)) continue;
     const int64_t value = GetInt(object, name, -1);

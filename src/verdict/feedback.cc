@@ -20,7 +20,9 @@ constexpr size_t kMaxName = 80;
 constexpr size_t kMaxReason = 240;
 constexpr size_t kMaxErrors = 3;
 constexpr size_t kMaxNotes = 6;
-constexpr size_t kMaxKernels = 5;     // Of a profile: the rest takes little time.
+constexpr size_t kMaxKernels = 5;   // Of a profile: the rest takes little time.
+constexpr size_t kMaxFindings = 4;  // Of a sanitizer: the first are the cause of the others.
+constexpr size_t kMaxToolLine = 400;
 constexpr double kMuchLeft = 0.7;     // Of the roofline: below it a hint may help.
 constexpr double kWorthFusing = 1.5;  // Times the traffic that is needed.
 
@@ -257,6 +259,43 @@ std::string ProfileLines(const Verdict& verdict) {
   return text;
 }
 
+/// What Nsight Compute says of the kernels, or why it says nothing.
+std::string NcuLines(const Verdict& verdict) {
+  const std::optional<ProfileRecord>& record = verdict.records.profile;
+  if (!verdict.correct || !record || !record->ncu) return "";
+  if (!record->ncu->summary)
+    return fmt::format("Nsight Compute: none: {}\n", ScrubLine(record->ncu->reason, kMaxReason));
+  const std::vector<NcuKernel>& kernels = record->ncu->summary->kernels;
+  std::string text = "Nsight Compute, a launch with cold caches:\n";
+  for (size_t i = 0; i < std::min(kernels.size(), kMaxKernels); ++i)
+    text += fmt::format("  {}\n", ScrubLine(NcuLine(kernels[i]), kMaxToolLine));
+  return text;
+}
+
+std::string SanitizerLines(const Verdict& verdict) {
+  const std::optional<SanitizerRecord>& record = verdict.records.sanitizer;
+  if (!record) return "";
+  const std::string reason = ScrubLine(record->reason, kMaxReason);
+  if (!record->report) return fmt::format("Sanitizer ({}): none: {}\n", record->tool, reason);
+  const std::vector<SanitizerFinding>& findings = record->report->findings;
+  std::string text =
+      fmt::format("Sanitizer ({}): {}{}{}\n", record->tool,
+                  findings.empty() ? "nothing found" : fmt::format("{} found", findings.size()),
+                  reason.empty() ? "." : "; ", reason);
+  for (size_t i = 0; i < std::min(findings.size(), kMaxFindings); ++i) {
+    const SanitizerFinding& finding = findings[i];
+    const std::string file = ScrubLine(finding.file, kMaxName);
+    std::string place = ScrubLine(finding.kernel, kMaxName);
+    if (finding.line > 0)
+      place += file == kSubmissionFile ? fmt::format(" line {}", finding.line)
+                                       : fmt::format(" {} line {}", file, finding.line);
+    text += fmt::format("  {}: {}{}\n", place.empty() ? "unknown place" : place,
+                        ScrubLine(finding.message, kMaxToolLine),
+                        finding.count > 1 ? fmt::format(" ({} times)", finding.count) : "");
+  }
+  return text;
+}
+
 std::string Notes(const Verdict& verdict) {
   std::vector<std::string> notes;
   for (const LintFinding& finding : verdict.records.lint.findings) {
@@ -296,6 +335,8 @@ std::string Feedback(const Verdict& verdict, const FeedbackOptions& options) {
   text += Times(verdict);
   text += Roofline(verdict);
   text += ProfileLines(verdict);
+  text += NcuLines(verdict);
+  if (WantsNotes(verdict.status)) text += SanitizerLines(verdict);
   if (WantsNotes(verdict.status)) text += Notes(verdict);
   return TruncateMiddle(Trim(text), std::max(options.max_bytes, kMinBytes));
 }

@@ -35,6 +35,10 @@ constexpr FlagInfo kFlags[] = {
      "process only, and its outputs must be right all the same.",
      true},
     {"library", "Library kernels do part of the work; replace them by kernels of your own.", true},
+    {"memory_grows",
+     "Memory grows with every call, by an output's size or more: results are kept that no caller "
+     "asks for again.",
+     true},
     {"noisy", "The interval of the speedup is wide; measure again on a quieter machine.", false},
     {"output_reused",
      "Every call returns the same buffer; a caller who keeps a result will see it overwritten.",

@@ -12,8 +12,11 @@
 #include "lint/lint.h"
 #include "profile/profile.h"
 #include "roofline/report.h"
+#include "timing/memory_growth.h"
 #include "timing/statistics.h"
 #include "timing/timer_report.h"
+#include "tools/ncu.h"
+#include "tools/sanitizer.h"
 
 namespace assay {
 
@@ -106,8 +109,24 @@ struct TimingRecord {
   std::string method;                  ///< "rounds/device-events", "rounds/host-clock"
   int rounds_verified = 0;             ///< timed outputs that were verified, all of them right
   std::vector<TimerPoint> instrument;  ///< what `assay timer-check` found here; empty: it never ran
+  std::vector<MemorySample> memory;    ///< after each of the submission's rounds
+  uint64_t output_bytes = 0;           ///< of a call
   std::vector<BaselineRecord> baselines;  ///< those that were asked for
   std::string baseline = "eager";         ///< the one that the speedup is of
+};
+
+/// What Nsight Compute said of a run of its own, after everything that counts. A claim of the
+/// submission's process, as its profile is.
+struct NcuRecord {
+  std::optional<NcuSummary> summary;  ///< nothing where there could be none
+  std::string reason;                 ///< ... and why; may be hostile text
+};
+
+/// The same of compute-sanitizer.
+struct SanitizerRecord {
+  std::string tool;  ///< "memcheck", ...
+  std::optional<SanitizerReport> report;
+  std::string reason;  ///< why there is none, or why it breaks off; may be hostile text
 };
 
 /// What came of the profile that was asked for.
@@ -115,6 +134,7 @@ struct ProfileRecord {
   std::optional<Profile> profile;  ///< nothing where there could be none
   std::string reason;              ///< ... and why; may be hostile text
   ProfileScale scale;
+  std::optional<NcuRecord> ncu;  ///< nothing: it was not asked for
 };
 
 /// One call in which none of the submission's own kernels ran, in a process of its own.
@@ -138,9 +158,10 @@ struct Records {
   Correctness correctness;
   std::optional<KernelBenchCheck> kernelbench;
   TimingRecord timing;
-  std::optional<ProfileRecord> profile;    ///< nothing: none was asked for, or it came to none
-  std::optional<GhostRecord> ghost;        ///< the same
-  std::optional<RooflineReport> roofline;  ///< the task's bound on this card; `fraction` still 0
+  std::optional<ProfileRecord> profile;      ///< nothing: none was asked for, or it came to none
+  std::optional<GhostRecord> ghost;          ///< the same
+  std::optional<SanitizerRecord> sanitizer;  ///< the same; also of submissions that failed
+  std::optional<RooflineReport> roofline;    ///< the task's bound on this card; `fraction` still 0
   std::string precision;    ///< of float32 matrix work: "default", "ieee", "tf32"; empty: not known
   std::string void_reason;  ///< why the task's score means nothing ("zeros pass"), or empty
   std::vector<std::string> flags;  ///< notes found while running: "output_reused", "library", ...

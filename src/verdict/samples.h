@@ -60,6 +60,38 @@ inline Records CorrectRecords() {
 }
 
 /// A profile of that submission: one own kernel and a copy.
+inline NcuRecord SampleNcu() {
+  return {.summary = NcuSummary{.kernels = {{.name = "relu_kernel",
+                                             .launches = 1,
+                                             .us = 49.5,
+                                             .compute_pct = 12.25,
+                                             .memory_pct = 91.5,
+                                             .dram_pct = 90.75,
+                                             .occupancy_pct = 61,
+                                             .occupancy_most = 62.5,
+                                             .occupancy_limit = "registers",
+                                             .registers = 42,
+                                             .stalls = {{"long scoreboard", 0.8125}}}},
+                                .left_out = 0},
+          .reason = ""};
+}
+
+inline SanitizerRecord SampleSanitizer() {
+  return {.tool = "memcheck",
+          .report =
+              SanitizerReport{
+                  .findings = {{.kind = "out_of_bounds",
+                                .kernel = "relu_kernel",
+                                .message = "Invalid __global__ read of size 4 bytes; Access at "
+                                           "0x7f6c1ba00200 is out of bounds",
+                                .file = "submission.py",
+                                .line = 23,
+                                .count = 17}},
+                  .left_out = 0,
+                  .errors = 17},
+          .reason = ""};
+}
+
 inline ProfileRecord SampleProfile() {
   Profile profile;
   profile.calls = 8;

@@ -233,6 +233,8 @@ std::vector<std::string> CollectFlags(const Verdict& verdict) {
                     [](const DeviceClock& round) { return round.Slowed(); }))
       flags.emplace_back("throttled");
   }
+  if (MemoryGrowth(records.timing.memory, records.timing.output_bytes) > 0)
+    flags.emplace_back("memory_grows");
   if (records.ghost && records.ghost->still_right.value_or(false)) flags.emplace_back("decoy");
   if (records.profile && records.profile->profile) ProfileFlags(records, &flags);
   if (verdict.plausibility == Plausibility::kAtRoof) flags.emplace_back("at_roof");

@@ -163,6 +163,8 @@ json::value TimingJson(const Verdict& verdict) {
     out["clock_check"] = std::move(check);
   }
   if (!timing.clocks.empty()) out["clocks"] = ClocksJson(timing.clocks);
+  if (const double growth = MemoryGrowth(timing.memory, timing.output_bytes); growth > 0)
+    out["memory_growth_bytes"] = Rounded(growth);
   if (!verdict.timing_note.empty()) out["note"] = verdict.timing_note;
   if (!verdict.baselines.empty()) {
     out["baseline"] = Name(timing.baseline);
@@ -174,11 +176,43 @@ json::value TimingJson(const Verdict& verdict) {
   return out;
 }
 
+json::value NoteJson(const std::string& reason) {
+  if (reason.empty()) return nullptr;
+  return json::value(ScrubLine(reason, kMaxReason));
+}
+
+json::value NcuJson(const NcuRecord& record) {
+  json::object out = ToJson(record.summary.value_or(NcuSummary{}));
+  for (json::value& kernel : out["kernels"].as_array())
+    kernel.as_object()["name"] = Name(kernel.as_object()["name"].as_string());
+  out["note"] = NoteJson(record.reason);
+  return out;
+}
+
 json::value ProfileJson(const ProfileRecord& record) {
-  if (!record.profile) return NoProfileJson(ScrubLine(record.reason, kMaxReason));
-  json::object out = ToJson(*record.profile, record.scale);
+  json::object out = record.profile ? ToJson(*record.profile, record.scale)
+                                    : NoProfileJson(ScrubLine(record.reason, kMaxReason));
   for (json::value& kernel : out["kernels"].as_array())
     kernel.as_object()["name"] = ScrubLine(kernel.as_object()["name"].as_string(), kMaxName + 40);
+  if (record.ncu) out["ncu"] = NcuJson(*record.ncu);
+  return out;
+}
+
+json::value SanitizerJson(const SanitizerRecord& record) {
+  json::object out;
+  out["tool"] = record.tool;
+  json::array findings;
+  const SanitizerReport report = record.report.value_or(SanitizerReport{});
+  for (const SanitizerFinding& finding : report.findings) {
+    json::object item = ToJson(finding);
+    for (const char* text : {"kernel", "message", "file"})
+      if (item[text].is_string()) item[text] = ScrubLine(item[text].as_string(), kMaxReason);
+    findings.push_back(std::move(item));
+  }
+  out["findings"] = std::move(findings);
+  out["left_out"] = report.left_out;
+  out["errors"] = report.errors ? json::value(*report.errors) : json::value(nullptr);
+  out["note"] = NoteJson(record.reason);
   return out;
 }
 
@@ -186,8 +220,7 @@ json::value GhostJson(const GhostRecord& ghost) {
   json::object out;
   out["launches_skipped"] = ghost.skipped;
   out["still_right"] = ghost.still_right ? json::value(*ghost.still_right) : json::value(nullptr);
-  out["note"] = ghost.reason.empty() ? json::value(nullptr)
-                                     : json::value(ScrubLine(ghost.reason, kMaxReason));
+  out["note"] = NoteJson(ghost.reason);
   return out;
 }
 
@@ -260,6 +293,7 @@ json::object ToJson(const Verdict& verdict, bool full) {
   if (!records.void_reason.empty()) out["void_reason"] = Name(records.void_reason);
   if (records.ghost) out["ghost"] = GhostJson(*records.ghost);
   if (records.profile) out["profile"] = ProfileJson(*records.profile);
+  if (records.sanitizer) out["sanitizer"] = SanitizerJson(*records.sanitizer);
   if (verdict.roofline) out["roofline"] = ToJson(*verdict.roofline);
   json::array flags;
   for (const std::string& flag : verdict.flags) flags.emplace_back(Name(flag));

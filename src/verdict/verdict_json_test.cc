@@ -51,9 +51,13 @@ std::vector<Sample> Samples() {
   profiled.profile = test::SampleProfile();
   profiled.ghost = {.skipped = 1, .still_right = false, .reason = ""};
   profiled.timing.instrument = {{.known_us = 50, .claimed_us = 50.125}};
+  Records inspected = profiled;
+  inspected.profile->ncu = test::SampleNcu();
+  inspected.sanitizer = test::SampleSanitizer();
   return {{"correct", test::CorrectRecords()},
           {"interpreter", interpreter},
           {"profiled", profiled},
+          {"inspected", inspected},
           {"incorrect", test::IncorrectRecords()},
           {"compile_error", test::CompileErrorRecords()},
           {"timeout", test::TimeoutRecords()},
@@ -65,6 +69,37 @@ TEST(ToJson, Golden) {
   for (const auto& [name, records] : Samples())
     test::ExpectGolden("verdict/testdata/" + std::string(name) + ".json",
                        PrettyJson(ToJson(Decide(records), false)) + "\n");
+}
+
+TEST(ToJson, MissingToolsSayWhyAndChangeNothing) {
+  const Verdict plain = Decide(test::CorrectRecords());
+  Records records = test::CorrectRecords();
+  records.profile.emplace().ncu.emplace().reason = "ncu is not \x1b[31mon PATH\nat /opt/x/y";
+  records.sanitizer = {.tool = "racecheck", .report = {}, .reason = "stopped after 60 s"};
+  const Verdict verdict = Decide(records);
+  const json::object out = ToJson(verdict, false);
+  EXPECT_THAT(test::SchemaErrors(Schema(), out), IsEmpty());
+  EXPECT_EQ(GetString(GetObject(GetObject(out, "profile"), "ncu"), "note"),
+            "ncu is not on PATH at y");
+  EXPECT_EQ(GetString(GetObject(out, "sanitizer"), "note"), "stopped after 60 s");
+  EXPECT_TRUE(GetObject(out, "sanitizer").at("errors").is_null());
+  EXPECT_THAT(verdict.feedback, HasSubstr("Sanitizer (racecheck): none: stopped after 60 s"));
+  EXPECT_EQ(verdict.flags, plain.flags);
+  EXPECT_EQ(verdict.speedup.value, plain.speedup.value);
+}
+
+TEST(ToJson, WhatASanitizerFindsChangesNoStatus) {
+  Records records = test::CorrectRecords();
+  records.sanitizer = test::SampleSanitizer();
+  const Verdict verdict = Decide(records);
+  EXPECT_TRUE(verdict.correct);
+  EXPECT_THAT(verdict.feedback,
+              HasSubstr("relu_kernel line 23: Invalid __global__ read of size 4 bytes; Access at "
+                        "0x... is out of bounds (17 times)"));
+  Records failed = test::IncorrectRecords();
+  failed.sanitizer = test::SampleSanitizer();
+  EXPECT_EQ(Decide(failed).status, VerdictStatus::kIncorrect);
+  EXPECT_THAT(Decide(failed).feedback, HasSubstr("relu_kernel line 23"));
 }
 
 TEST(ToJson, AMissingProfileSaysWhy) {

@@ -220,6 +220,31 @@ std::string ProfileRecordText(const ProfileRecord& record) {
   return record.profile ? ProfileText(*record.profile) : "none: " + Line(record.reason);
 }
 
+/// One field, a line a kernel.
+void NcuFields(const NcuRecord& record, Page* page) {
+  if (!record.summary) return page->Field("ncu", "none: " + Line(record.reason));
+  bool first = true;
+  for (const NcuKernel& kernel : record.summary->kernels) {
+    page->Field(first ? "ncu" : "", Line(NcuLine(kernel)));
+    first = false;
+  }
+}
+
+void SanitizerFields(const SanitizerRecord& record, Page* page) {
+  if (!record.report)
+    return page->Field("sanitizer", fmt::format("{}: none: {}", record.tool, Line(record.reason)));
+  const SanitizerReport& report = *record.report;
+  std::string text = fmt::format(
+      "{}: {}", record.tool,
+      report.findings.empty() ? "nothing found" : fmt::format("{} found", report.findings.size()));
+  if (report.errors) text += fmt::format(" in {} reports", *report.errors);
+  if (!record.reason.empty()) text += "; " + Line(record.reason);
+  page->Field("sanitizer", text);
+  for (const SanitizerFinding& finding : report.findings)
+    page->Field("", Line(fmt::format("{} {}:{}: {}", finding.kernel, finding.file, finding.line,
+                                     finding.message)));
+}
+
 std::string FlagText(const Verdict& verdict, const std::string& name) {
   const FlagInfo* flag = FindFlag(name);
   if (name == "void_task" && !verdict.records.void_reason.empty())
@@ -289,6 +314,8 @@ std::string ToText(const Verdict& verdict, bool color) {
   if (verdict.correct && verdict.roofline) page.Field("roofline", RooflineText(*verdict.roofline));
   if (records.ghost) page.Field("ghost", GhostText(*records.ghost));
   if (records.profile) page.Field("profile", ProfileRecordText(*records.profile));
+  if (records.profile && records.profile->ncu) NcuFields(*records.profile->ncu, &page);
+  if (records.sanitizer) SanitizerFields(*records.sanitizer, &page);
   bool first = true;
   for (const std::string& name : verdict.flags) {
     const std::string text = FlagText(verdict, name);

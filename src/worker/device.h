@@ -59,7 +59,10 @@ class Device {
   DeviceLock& lock() { return lock_; }
   Zygote& zygote() { return *zygote_; }
 
-  /// The trusted process that runs references. Only under the exclusive lock. Null until
+  /// The turn at the reference's process, taken before the device's lock: what it loads, it loads
+  /// before the device is taken for a timing.
+  DeviceLock& reference_turn() { return reference_turn_; }
+  /// The trusted process that runs references, for whoever has the turn. Null until
   /// EnsureReference() succeeded; DropReference() after it failed.
   Status EnsureReference();
   void DropReference() {
@@ -67,7 +70,7 @@ class Device {
     for (EmptyRoundTimes& times : empty_rounds_) times.Clear();
   }
   RuntimeProcess* reference() { return reference_.get(); }
-  /// Of rounds that start with a hold, or without. Only under the exclusive lock.
+  /// Of rounds that start with a hold, or without. For whoever has the reference's turn.
   EmptyRoundTimes& empty_rounds(bool held) { return empty_rounds_[held ? 1 : 0]; }
 
   BaselineProcesses& baselines() { return *baselines_; }
@@ -77,7 +80,8 @@ class Device {
   /// that is to be timed leaves the background in between.
   class Exclusive {
    public:
-    Exclusive(Device* device, std::optional<BackgroundSet::Member>* leaving)
+    template <typename Member>
+    Exclusive(Device* device, Member* leaving)
         : lock_(device->lock_),
           pause_((leaving->reset(), device->background_.get()), Seconds(device->limits_.stop_s)) {}
 
@@ -98,6 +102,7 @@ class Device {
   std::optional<TimerReport> timer_;
   std::unique_ptr<ClockGauge> clock_gauge_;
   DeviceLock lock_;
+  DeviceLock reference_turn_;
   std::unique_ptr<OutputDrain> drain_;
   std::unique_ptr<Zygote> zygote_;
   std::unique_ptr<Judge> judge_;

@@ -98,10 +98,10 @@ Evaluation::~Evaluation() {
   session_.reset();
   baselines_.clear();
   background_.reset();
-  device_->pool().Destroy(std::move(candidate_.process));
+  DestroyCandidate();
   if (opened_) {
     const std::shared_lock device(device_->lock());
-    static_cast<void>(device_->judge().Close(lane_));
+    static_cast<void>(device_->judge().Close(lane_, candidates_ended_));
   }
 }
 
@@ -118,6 +118,15 @@ bool Evaluation::Do(const char* name, Stage stage, Step step) {
   if (records_.failure.kind == FailureKind::kInfrastructure && Cancelled())
     records_.failure = CancelledFailure(stage);
   return Passed(records_.failure);
+}
+
+template <typename Step>
+void Evaluation::Inform(const char* name, Step step) {
+  if (Cancelled()) return;
+  if (progress_) progress_(name);
+  const TimePoint start = Clock::now();
+  step();
+  records_.phases_ms.emplace_back(name, MillisecondsSince(start));
 }
 
 Outcome Evaluation::Interrupted(Stage stage) const {
@@ -156,9 +165,14 @@ Records Evaluation::Run() {
       (!submission_.time || submission_.modes.baselines.empty() ||
        Do("baselines", Stage::kTime, [&] { return PrepareBaselines(); })) &&
       (!submission_.time || Do("time", Stage::kTime, [&] { return Time(); })) &&
-      (!submission_.profile || Do("profile", Stage::kProfile, [&] { return TakeProfile(); })) &&
+      ((!submission_.profile && !submission_.ncu) ||
+       Do("profile", Stage::kProfile, [&] { return TakeProfile(); })) &&
       (!reports_shapes || Do("shapes", Stage::kVerdict, [&] { return ReportShapes(); })) &&
       (!submission_.ghost || Do("ghost", Stage::kProfile, [&] { return TakeGhost(); })));
+  if (submission_.ncu && records_.profile && Passed(records_.failure))
+    Inform("ncu", [&] { TakeNcu(); });
+  if (!submission_.sanitize.empty() && WorthSanitizing())
+    Inform("sanitize", [&] { TakeSanitizer(); });
   NoteSwitches();
   records_.phases_ms.emplace_back("total", MillisecondsSince(start));
   if (candidate_.process && !replaced_) {
@@ -256,21 +270,36 @@ Outcome Evaluation::Lease() {
   return {};
 }
 
+/// Its descendants are known to have ended with it where it was the init of a pid namespace.
+void Evaluation::DestroyCandidate() {
+  if (!candidate_.process) return;
+  const bool alone = GetBool(GetObject(candidate_.hello, "sandbox"), "pid_ns");
+  candidates_ended_ =
+      device_->pool().Destroy(std::move(candidate_.process)) && alone && candidates_ended_;
+}
+
 /// The submission goes on in a new process; of what was printed, the first one's is kept.
 Status Evaluation::LeaseAnother() {
-  records_.stdout_text = candidate_.process->StdoutText();
-  records_.stderr_text = candidate_.process->StderrText();
-  replaced_ = true;
-  NoteSwitches();
-  session_.reset();
-  background_.reset();
-  device_->pool().Destroy(std::move(candidate_.process));
+  RetireCandidate();
   ASSAY_ASSIGN_OR_RETURN(candidate_,
                          device_->pool().Lease(records_.lint.uses_streams,
                                                DeadlineIn(Seconds(device_->limits().warm_s))));
   background_.emplace(&device_->background(), *candidate_.process);
   session_ = NewSession();
   return {};
+}
+
+void Evaluation::RetireCandidate() {
+  if (!candidate_.process) return;
+  if (!replaced_) {
+    records_.stdout_text = candidate_.process->StdoutText();
+    records_.stderr_text = candidate_.process->StderrText();
+  }
+  replaced_ = true;
+  NoteSwitches();
+  session_.reset();
+  background_.reset();
+  DestroyCandidate();
 }
 
 void Evaluation::NoteSwitches() {
@@ -309,38 +338,59 @@ Outcome Evaluation::PrepareBaselines() {
   return {};
 }
 
-Outcome Evaluation::Time() {
-  const TimePoint asked = Clock::now();
-  const Device::Exclusive exclusive(device_, &background_);
-  records_.phases_ms.emplace_back("time_wait", MillisecondsSince(asked));
-  if (Status status = device_->EnsureReference(); !status.ok())
-    return InfrastructureFailure(Stage::kTime, status.error());
-  CandidateSession reference(device_, device_->reference());
+/// The reference's process loads the task, before the device is taken for the timing.
+Outcome Evaluation::LoadReference(CandidateSession* reference) {
+  const double limit_s = device_->limits().compile_s;
   CandidateSession::LoadOptions options;
   options.source = submission_.task->source;
   options.class_name = submission_.task->entry;
   options.size = device_->size();
   options.precision = shape_.precision;
-  options.limit = Seconds(device_->limits().compile_s);
-  const auto reference_failed = [&](const Outcome& outcome) {
-    device_->DropReference();
-    candidate_.process->Kill();
-    return InfrastructureFailure(Stage::kTime,
-                                 Err(ErrorCode::kInternal, "the reference cannot be timed: {}: {}",
-                                     outcome.name, outcome.message));
-  };
-  if (Outcome outcome = reference.Load(arena_, arena_.reference_outputs.get(), options);
-      !Passed(outcome))
-    return reference_failed(outcome);
-  if (Outcome outcome =
-          reference.Build(weights_seed_, Seconds(device_->limits().compile_s), nullptr);
-      !Passed(outcome))
-    return reference_failed(outcome);
+  options.limit = Seconds(limit_s);
+  Outcome outcome = reference->Load(arena_, arena_.reference_outputs.get(), options);
+  if (Passed(outcome)) outcome = reference->Build(weights_seed_, Seconds(limit_s), nullptr);
+  if (Passed(outcome)) return {};
+  device_->DropReference();
+  return InfrastructureFailure(
+      Stage::kTime, Err(ErrorCode::kInternal, "the reference cannot be timed: {}: {}", outcome.name,
+                        outcome.message));
+}
 
+Outcome Evaluation::Time() {
+  const TimePoint asked = Clock::now();
+  const std::unique_lock turn(device_->reference_turn());
+  std::optional<CandidateSession> reference;
+  TimePoint loaded;
+  {
+    const std::shared_lock device(device_->lock());
+    if (Status status = device_->EnsureReference(); !status.ok())
+      return InfrastructureFailure(Stage::kTime, status.error());
+    reference.emplace(device_, device_->reference());
+    loaded = Clock::now();
+    if (Outcome outcome = LoadReference(&*reference); !Passed(outcome)) return outcome;
+  }
+  const Duration loading = Clock::now() - loaded;
+  Outcome outcome;
+  {
+    const Device::Exclusive exclusive(device_, &background_);
+    records_.phases_ms.emplace_back("time_wait",
+                                    MillisecondsSince(asked) - Milliseconds(loading).count());
+    outcome = RunTiming(&*reference);
+    // After a failure the reference may still be inside its rounds, and stopped.
+    if (!Passed(outcome)) device_->DropReference();
+    StopCandidate(Passed(outcome));
+  }
+  const std::shared_lock device(device_->lock());
+  if (Passed(outcome) && !Passed(reference->Unload())) device_->DropReference();
+  return outcome;
+}
+
+Outcome Evaluation::RunTiming(CandidateSession* reference) {
   TimingSession::Plan plan;
   plan.lane = lane_;
   plan.slots = slots_;
   plan.outputs = shape_.outputs;
+  plan.output_bytes = shape_.output_bytes;
   plan.calls = calls_;
   plan.reference_us = shape_.reference_us;
   plan.call_s = limits_.call_s;
@@ -358,15 +408,12 @@ Outcome Evaluation::Time() {
   std::vector<Baseline*> baselines;
   for (const std::unique_ptr<Baseline>& baseline : baselines_) baselines.push_back(baseline.get());
   records_.timing.baseline = submission_.modes.baseline;
-  TimingSession session(device_, session_.get(), &reference, baselines, &seeds_, plan);
+  TimingSession session(device_, session_.get(), reference, baselines, &seeds_, plan);
   Outcome outcome = session.Run(&records_.timing, &records_.correctness, &records_.flags);
   // After a failure a baseline may be inside its rounds.
   for (Baseline* baseline : baselines)
     if (Passed(outcome)) baseline->Finish();
   if (plan.interpreted) records_.flags.emplace_back("triton_interpreter");
-  // After a failure the reference may still be inside its rounds, and stopped.
-  if (!Passed(outcome) || !Passed(reference.Unload())) device_->DropReference();
-  StopCandidate(Passed(outcome));
   return outcome;
 }
 

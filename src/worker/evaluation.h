@@ -28,6 +28,8 @@ struct Submission {
   bool time = true;      ///< false: correctness only
   bool ghost = false;    ///< whether the output is right without its own kernels
   bool profile = false;  ///< what its calls make the device do, once it is judged
+  bool ncu = false;      ///< what Nsight Compute says of its kernels; takes the profile too
+  std::string sanitize;  ///< a tool of compute-sanitizer to run it under; empty: none
   Modes modes;
 
   // In place of the device's limits, for this submission.
@@ -75,10 +77,23 @@ class Evaluation {
   Outcome ReportShapes();
   Outcome PrepareBaselines();
   Outcome Time();
+  Outcome LoadReference(CandidateSession* reference);
+  Outcome RunTiming(CandidateSession* reference);
   Outcome TakeProfile();
   Outcome TakeGhost();
   Outcome GhostCall(GhostRecord* record);
   Status LeaseAnother();
+  void DestroyCandidate();
+  void RetireCandidate();
+  void TakeNcu();
+  void TakeSanitizer();
+  struct ToolRun;
+  struct ToolPlan;
+  Status RunTool(const ToolPlan& plan, ToolRun* run);
+  Status Rehearse(RuntimeProcess* process, bool must_pass);
+  void Become(const ToolPlan& plan, const std::string& program, RuntimeProcess* process,
+              ToolRun* run);
+  [[nodiscard]] bool WorthSanitizing() const;
   void NoteSwitches();
   void ProfileCandidate(ProfileRecord* record, Outcome* outcome);
   [[nodiscard]] ProfileScale Scale() const;
@@ -89,6 +104,9 @@ class Evaluation {
   void PlanRounds();
   template <typename Step>
   bool Do(const char* name, Stage stage, Step step);
+  /// A step that decides nothing, whatever comes of it.
+  template <typename Step>
+  void Inform(const char* name, Step step);
   [[nodiscard]] bool Cancelled() const { return submission_.cancelled && *submission_.cancelled; }
   [[nodiscard]] Outcome Interrupted(Stage stage) const;
   std::unique_ptr<CandidateSession> NewSession();
@@ -110,7 +128,8 @@ class Evaluation {
   uint64_t weights_seed_ = 0;
   uint32_t slot_ = 0;  ///< of the last trial
   bool opened_ = false;
-  bool replaced_ = false;  ///< the submission's first process is gone
+  bool replaced_ = false;         ///< the submission's first process is gone
+  bool candidates_ended_ = true;  ///< all that were destroyed, with everything below them
   std::unique_ptr<MemoryBudget::Share> share_;
   TimePoint leased_at_;
   Seconds paused_at_lease_{0};

@@ -260,8 +260,9 @@ Result<Comparison> Judge::VerifyDraws(int lane, uint32_t first, uint32_t count, 
   return ReadComparison(GetObject(reply.body, "result"));
 }
 
-Status Judge::Close(int lane) {
-  ASSAY_ASSIGN_OR_RETURN(const Message reply, Call({{"op", "close"}, {"lane", lane}}));
+Status Judge::Close(int lane, bool unshared) {
+  ASSAY_ASSIGN_OR_RETURN(const Message reply,
+                         Call({{"op", "close"}, {"lane", lane}, {"unshared", unshared}}));
   static_cast<void>(reply);
   return {};
 }

@@ -125,7 +125,9 @@ class Judge {
   /// For a task with random outputs: `count` calls on the same inputs, in the slots from `first`.
   /// The comparison follows with the `last` of a trial; until then what it says has passed.
   Result<Comparison> VerifyDraws(int lane, uint32_t first, uint32_t count, bool last);
-  Status Close(int lane);
+  /// `unshared`: no candidate that mapped the lane's memory runs any more, so that the judge may
+  /// keep it for another.
+  Status Close(int lane, bool unshared);
 
  private:
   Result<Message> Call(json::object request);

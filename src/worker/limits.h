@@ -54,6 +54,10 @@ struct Limits {
   double quiet_early_us = 200;    ///< a second look, right after the judge's own work
   double quiet_delay_us = 1500;   ///< launch until start; 70 to 90 us when the GPU is idle
 
+  // Tools that look into a run, after the verdict's timing.
+  double tool_s = 60;  ///< one of them, torch's import under it and replays of its kernels included
+  size_t tool_output_bytes = 2u << 20;  ///< kept of what it prints: 16 launches of 150 metrics
+
   // Memory and output.
   uint64_t memory_bytes =
       0;  ///< resident memory of a candidate and its children; 0: half of the machine

@@ -32,6 +32,17 @@ std::string CapturedOutput::Text() const {
   return head_ + fmt::format("\n[... {} bytes left out ...]\n", dropped_) + tail_;
 }
 
+void CapturedOutput::End() {
+  const std::lock_guard guard(mutex_);
+  ended_ = true;
+  changed_.notify_all();
+}
+
+bool CapturedOutput::AwaitEnd(TimePoint deadline) const {
+  std::unique_lock guard(mutex_);
+  return changed_.wait_until(guard, deadline, [&] { return ended_; });
+}
+
 Result<std::unique_ptr<OutputDrain>> OutputDrain::Start() {
   std::unique_ptr<OutputDrain> drain(new OutputDrain);
   drain->epoll_ = UniqueFd(::epoll_create1(EPOLL_CLOEXEC));
@@ -83,6 +94,7 @@ void OutputDrain::Run() {
       if (n > 0) {
         found->second.second->Append(std::string_view(buffer.data(), static_cast<size_t>(n)));
       } else {
+        found->second.second->End();
         streams_.erase(found);  // closes the descriptor, which leaves the epoll set with it
       }
     }

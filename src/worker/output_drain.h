@@ -1,11 +1,13 @@
 #pragma once
 
+#include <condition_variable>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
 
+#include "base/clock.h"
 #include "base/fd.h"
 
 namespace assay {
@@ -17,6 +19,10 @@ class CapturedOutput {
 
   void Append(std::string_view bytes);
   [[nodiscard]] std::string Text() const;
+  /// No more will come.
+  void End();
+  /// Waits until then; false at the deadline, for a process may leave others that could write.
+  bool AwaitEnd(TimePoint deadline) const;
 
  private:
   const size_t max_half_;
@@ -24,6 +30,8 @@ class CapturedOutput {
   std::string head_;
   std::string tail_;
   uint64_t dropped_ = 0;
+  bool ended_ = false;
+  mutable std::condition_variable changed_;
 };
 
 /// Reads the standard streams of all candidates in one thread, so that none blocks on a full pipe

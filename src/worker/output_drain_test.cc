@@ -39,6 +39,18 @@ TEST(OutputDrainTest, AGigabyteIsDrainedAndBounded) {
   EXPECT_NE(text.find("bytes left out"), std::string::npos);
 }
 
+TEST(OutputDrainTest, TheEndIsAwaited) {
+  auto drain = *OutputDrain::Start();
+  OutputDrain::Stream stream = *drain->Open(4 << 20);
+  const std::string text(60'000, 'x');
+  ASSERT_EQ(::write(stream.write_end.get(), text.data(), text.size()),
+            static_cast<ssize_t>(text.size()));
+  EXPECT_FALSE(stream.output->AwaitEnd(DeadlineIn(Seconds(0.02))));
+  stream.write_end.Reset();
+  EXPECT_TRUE(stream.output->AwaitEnd(DeadlineIn(Seconds(5))));
+  EXPECT_EQ(stream.output->Text(), text);
+}
+
 TEST(OutputDrainTest, ManyStreamsDoNotMix) {
   auto drain = *OutputDrain::Start();
   std::vector<OutputDrain::Stream> streams;

@@ -41,7 +41,8 @@ CandidatePool::~CandidatePool() {
 Result<WarmCandidate> CandidatePool::Lease(bool default_connections, TimePoint deadline) {
   if (default_connections) {
     std::unique_ptr<BackgroundSet::Member> member;
-    ASSAY_ASSIGN_OR_RETURN(WarmCandidate candidate, Make(kDefaultConnections, &member));
+    ASSAY_ASSIGN_OR_RETURN(WarmCandidate candidate,
+                           Make(Role::kCandidate, kDefaultConnections, sandbox_, &member));
     ASSAY_ASSIGN_OR_RETURN(candidate.hello, WaitReady(candidate.process.get(), deadline));
     return candidate;
   }
@@ -60,15 +61,24 @@ Result<WarmCandidate> CandidatePool::Lease(bool default_connections, TimePoint d
   }
 }
 
-void CandidatePool::Destroy(std::unique_ptr<RuntimeProcess> process) {
-  if (!process) return;
+bool CandidatePool::Destroy(std::unique_ptr<RuntimeProcess> process) {
+  if (!process) return true;
   const std::shared_lock device(*lock_);
   process->Kill();
+  return !process->process().running();
 }
 
-Result<WarmCandidate> CandidatePool::Make(int connections,
-                                          std::unique_ptr<BackgroundSet::Member>* member) {
+Result<WarmCandidate> CandidatePool::ForkTool(const std::vector<std::string>& folders,
+                                              std::unique_ptr<BackgroundSet::Member>* member) {
   SandboxSpec spec = sandbox_;
+  spec.read_only.insert(spec.read_only.end(), folders.begin(), folders.end());
+  spec.loopback = true;
+  spec.max_processes *= 2;  // the tool's own threads and those of what it runs
+  return Make(Role::kTool, kDefaultConnections, std::move(spec), member);
+}
+
+Result<WarmCandidate> CandidatePool::Make(Role role, int connections, SandboxSpec spec,
+                                          std::unique_ptr<BackgroundSet::Member>* member) {
   bool with_cgroup = false;
   {
     const std::lock_guard guard(mutex_);
@@ -78,7 +88,7 @@ Result<WarmCandidate> CandidatePool::Make(int connections,
   WarmCandidate candidate;
   // Not during a timing; and from its first moment the new process is one that a timing stops.
   const std::shared_lock device(*lock_);
-  ASSAY_ASSIGN_OR_RETURN(candidate.process, zygote_->Fork(Role::kCandidate, connections, &spec));
+  ASSAY_ASSIGN_OR_RETURN(candidate.process, zygote_->Fork(role, connections, &spec));
   *member = std::make_unique<BackgroundSet::Member>(background_, *candidate.process);
   if (!with_cgroup) return candidate;
   const pid_t pid = candidate.process->process().pid();
@@ -115,7 +125,7 @@ void CandidatePool::Fork() {
     guard.unlock();
     const TimePoint start = Clock::now();
     Warming warming;
-    Result<WarmCandidate> made = Make(kOneConnection, &warming.member);
+    Result<WarmCandidate> made = Make(Role::kCandidate, kOneConnection, sandbox_, &warming.member);
     guard.lock();
     if (!made.ok()) {
       Failed(made.error());

@@ -5,7 +5,9 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "sandbox/cgroup.h"
 #include "worker/background.h"
@@ -38,8 +40,13 @@ class CandidatePool {
   /// for submissions that use streams; these are made on demand. Errors are infrastructure.
   Result<WarmCandidate> Lease(bool default_connections, TimePoint deadline);
 
-  /// Kills a used candidate; its context is torn down outside any timing.
-  void Destroy(std::unique_ptr<RuntimeProcess> process);
+  /// A process of Role::kTool, confined as a candidate is, that may read `folders` too and speak to
+  /// itself over 127.0.0.1, as such tools do with what they look at. Wait for it with WaitReady().
+  Result<WarmCandidate> ForkTool(const std::vector<std::string>& folders,
+                                 std::unique_ptr<BackgroundSet::Member>* member);
+
+  /// Kills a used candidate; its context is torn down outside any timing. Whether it has ended.
+  bool Destroy(std::unique_ptr<RuntimeProcess> process);
 
  private:
   struct Warming {
@@ -51,7 +58,8 @@ class CandidatePool {
   void Warm();
   [[nodiscard]] bool Wanting() const;
   void Failed(const Error& error);
-  Result<WarmCandidate> Make(int connections, std::unique_ptr<BackgroundSet::Member>* member);
+  Result<WarmCandidate> Make(Role role, int connections, SandboxSpec spec,
+                             std::unique_ptr<BackgroundSet::Member>* member);
 
   Zygote* const zygote_;
   DeviceLock* const lock_;

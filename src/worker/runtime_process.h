@@ -33,6 +33,11 @@ class RuntimeProcess {
   void RemoveAtEnd(std::string folder) { folder_ = std::move(folder); }
   [[nodiscard]] std::string StdoutText() const { return out_->Text(); }
   [[nodiscard]] std::string StderrText() const { return err_->Text(); }
+  /// After its end: until all that it wrote is there.
+  void AwaitOutput(TimePoint deadline) const {
+    out_->AwaitEnd(deadline);
+    err_->AwaitEnd(deadline);
+  }
 
   /// Sends a request and returns the reply with its descriptors. kClosed: the process died (see
   /// `exit`); kTimeout: no answer in time; kProtocol: it broke the framing.

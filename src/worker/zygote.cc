@@ -26,6 +26,8 @@ std::string_view Name(Role role) {
       return "reference";
     case Role::kCandidate:
       return "candidate";
+    case Role::kTool:
+      return "tool";
   }
   return "candidate";
 }
@@ -165,7 +167,9 @@ Result<std::unique_ptr<RuntimeProcess>> Zygote::Fork(Role role, int connections,
 Result<std::unique_ptr<RuntimeProcess>> Zygote::ForkOnce(const json::object& request) {
   ASSAY_ASSIGN_OR_RETURN(auto pair, SocketPair());
   ASSAY_ASSIGN_OR_RETURN(SharedControl control, SharedControl::Create());
-  ASSAY_ASSIGN_OR_RETURN(OutputDrain::Stream out, drain_->Open(limits_.output_bytes));
+  const bool tool = GetString(request, "role") == Name(Role::kTool);
+  ASSAY_ASSIGN_OR_RETURN(OutputDrain::Stream out,
+                         drain_->Open(tool ? limits_.tool_output_bytes : limits_.output_bytes));
   ASSAY_ASSIGN_OR_RETURN(OutputDrain::Stream err, drain_->Open(limits_.output_bytes));
   const int fds[] = {pair.second.get(), control.fd(), out.write_end.get(), err.write_end.get()};
   const TimePoint deadline = DeadlineIn(Seconds(limits_.warm_s));

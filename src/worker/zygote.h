@@ -20,7 +20,12 @@ struct ZygoteOptions {
   int threads = 1;       ///< CPU threads of torch in each process
 };
 
-enum class Role { kJudge, kReference, kCandidate };
+enum class Role {
+  kJudge,
+  kReference,
+  kCandidate,
+  kTool,  ///< becomes a program that looks into a run of a submission
+};
 
 /// A Python process that has torch imported and forks others in milliseconds. Restarts itself when
 /// it has died. Thread-safe; forks are served one at a time.

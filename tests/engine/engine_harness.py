@@ -15,6 +15,7 @@ verdict is right:
     run: timed                      which engine judges it, see RUNS (default: checks)
     destructive: yes                an honest submission is judged after it and must be correct
     not_faster_than: costly_timed   if correct and timed, its speedup is no better than that one's
+    at_most: 1.1                   if correct and timed, its speedup is no more than that
     known: why                      the engine gets it wrong so far; strict, so that a mended one shows
     outside: finds                  a probe: outside the sandbox its look() finds something
 
@@ -198,6 +199,8 @@ def check_header(submission: Submission, verdict: dict) -> None:
         assert error["line"] == submission.line, f"expected line {submission.line}\n{shown}"
     for flag in submission.get("flags").split():
         assert flag in verdict["flags"], shown
+    if (most := submission.get("at_most")) and verdict["correct"]:
+        assert verdict["timing"]["speedup"]["value"] <= float(most), shown
     if wanted := submission.get("weights"):
         assert verdict["correctness"]["weights"] == wanted, shown
 

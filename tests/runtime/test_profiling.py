@@ -131,11 +131,10 @@ for call in (lambda: native.profile_start(0), native.profile_stop, lambda: nativ
 """
 
 
-def test_without_a_driver_the_reason_is_cuptis_own(root):
+def test_without_a_driver_the_reason_is_cuptis_own(root, native_library):
     """The real library, where there is no GPU: it is opened and says why it cannot work."""
-    library = root / "build/release/lib/libassay_native.so"
     found = [path for path in sys.path if path.endswith("site-packages")]
-    program = PROGRAM.format(package=str(root / "python"), library=str(library), folders=found)
+    program = PROGRAM.format(package=str(root / "python"), library=str(native_library), folders=found)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120,
                           env={**os.environ, "CUDA_VISIBLE_DEVICES": ""})
     assert done.returncode == 0, done.stderr

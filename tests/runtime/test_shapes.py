@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from assay.runtime import shapes, task, tree
+from assay.runtime.arena import ArenaStore
 from assay.runtime.lane import Lane
 
 TASK = """
@@ -94,15 +95,8 @@ def written(lane, slot):
 
 
 @pytest.fixture
-def lane(loaded):
-    native = pytest.importorskip("assay.runtime.native")
-    from pathlib import Path
-
-    library = Path(__file__).resolve().parents[2] / "build/release/lib/libassay_native.so"
-    if not library.exists():
-        pytest.skip(f"{library} is not built")
-    native.load(str(library))
-    lane = Lane(loaded("torch.relu(x) * 2"), 2, "cpu")
+def lane(loaded, native):
+    lane = Lane(loaded("torch.relu(x) * 2"), 2, ArenaStore("cpu"))
     yield lane
     lane.close()
 

@@ -4,7 +4,7 @@ Task: assay/relu
 Trick: the end of the round waits for nothing
 Source: KernelGYM 7.2 number 3
 Device: cuda
-Expect: correct|incorrect|rejected_cheat
+Expect: correct|incorrect|rejected_cheat|runtime_error
 Twin: twin_relu
 """
 

@@ -12,6 +12,9 @@ import torch
 from . import native
 
 
+GPU_PAGE = 2 << 20  # bytes that the driver maps at once
+
+
 class Arena:
     """One shared segment as a flat uint8 tensor ``memory``. Released with ``close``."""
 
@@ -49,6 +52,56 @@ class Arena:
         if self.fd >= 0:
             os.close(self.fd)
         self._release()
+
+
+class ArenaStore:
+    """A judge's shared memory, of which some is kept for the next lanes.
+
+    Making and releasing device memory waits for a lock of the driver that the making of contexts holds
+    for tens of milliseconds. Memory is kept by ``kind``: what a candidate could map never becomes
+    memory for expected outputs. What is taken anew is zero, whoever wrote it. Not thread-safe."""
+
+    SHARE = 32  # of the device's memory; at most one part is kept
+
+    def __init__(self, device: str):
+        self.device = device
+        self.most = torch.cuda.get_device_properties(0).total_memory // self.SHARE if device != "cpu" else 0
+        self.kept: list[tuple[str, Arena]] = []  # the oldest first
+
+    def take(self, kind: str, size: int, sealed: bool = False) -> Arena:
+        """Memory of at least ``size`` bytes. Raises native.NativeError where there is none."""
+        size = size_class(size) if size <= self.most else size
+        for index, (of, arena) in enumerate(self.kept):
+            if of == kind and arena.size == size:
+                del self.kept[index]
+                arena.memory.zero_()
+                torch.cuda.synchronize()  # before anyone else can look
+                return arena
+        if size > self.most:
+            self.clear()  # a large lane needs all there is
+        try:
+            return Arena.create(self.device, size, sealed)
+        except native.NativeError:
+            if not self.kept:
+                raise
+        self.clear()
+        return Arena.create(self.device, size, sealed)
+
+    def give(self, kind: str, arena: Arena) -> None:
+        """Takes back what nobody else maps any more."""
+        self.kept.append((kind, arena))
+        while sum(kept.size for _, kept in self.kept) > self.most:
+            self.kept.pop(0)[1].close()
+
+    def clear(self) -> None:
+        while self.kept:
+            self.kept.pop()[1].close()
+
+
+def size_class(size: int) -> int:
+    """The next of sizes that lie an eighth apart, in multiples of what the driver maps."""
+    step = max(GPU_PAGE, 1 << max((size - 1).bit_length() - 4, 0))
+    return -(-size // step) * step
 
 
 def _host_tensor(address: int, size: int) -> torch.Tensor:

@@ -13,6 +13,7 @@ import time
 import torch
 
 from . import calibrate, compare, families, health, modules, native, stochastic
+from .arena import ArenaStore
 from .channel import Channel, Closed
 from .lane import Lane, OutsideError
 from .task import Task, fast_random
@@ -35,6 +36,7 @@ class Judge:
             native.call("assay_gpu_open", 0)
             torch.cuda.init()
         self.watch = Watch(device, control)
+        self.arenas = ArenaStore(device)
         if device != "cpu":
             self._warm()
 
@@ -118,7 +120,7 @@ class Judge:
         """Makes the lane's arena of ``slots`` slots; the reply carries the descriptors of
         inputs, outputs, the reference's outputs and those of each baseline."""
         task = self.examined.pop(request["lane"])
-        lane = Lane(task, request["slots"], self.device, request["warm"], request["baselines"])
+        lane = Lane(task, request["slots"], self.arenas, request["warm"], request["baselines"])
         self.lanes[request["lane"]] = lane
         return {
             "plan": lane.plan(),
@@ -183,7 +185,7 @@ class Judge:
         self.examined.pop(request["lane"], None)
         lane = self.lanes.pop(request["lane"], None)
         if lane is not None:
-            lane.close()
+            lane.close(request["unshared"])
         del lane
         self._trim()
         return {}

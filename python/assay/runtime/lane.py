@@ -3,13 +3,14 @@
 import torch
 
 from . import compare, families, native, shapes, stochastic, tree
-from .arena import Arena
+from .arena import Arena, ArenaStore
 from .chance import Chance
 from .late_words import LateWords
 from .task import Task, fast_random, same_bits
 
 RESULTS_ALIGNMENT = 2 << 20  # of the region that torch's allocator takes results from
 PLACE_ALIGNMENT = 16  # bytes; torch aligns to 512, a view may begin anywhere in its tensor
+SHARED, EXPECTED = "shared", "expected"  # kinds of memory: candidates map the first only
 POISON = 0xFF  # every byte of the outputs before a round: NaN in each float type, -1 in integers
 
 
@@ -20,9 +21,10 @@ class OutsideError(ValueError):
 class Lane:
     """One submission's share of the judge: a task and the arena."""
 
-    def __init__(self, task: Task, slots: int, device: str, warm: bool = False, baselines: int = 0):
+    def __init__(self, task: Task, slots: int, arenas: ArenaStore, warm: bool = False, baselines: int = 0):
         """``warm``: rounds find their inputs in the cache. ``baselines``: processes that are timed beside
         the reference, each with outputs of its own."""
+        device = arenas.device
         self.task = task
         self.warm = warm
         self.slots = slots
@@ -35,25 +37,27 @@ class Lane:
         self.state_names, self.init_tree, self.inputs_at = names, init_tree, end
         self.seeds: dict[int, tuple[int, str]] = {}  # seed and family of what stands in each slot
         self.views: dict[tuple[int, bool], list[torch.Tensor]] = {}  # of the slots that were used
-        self.arenas: list[Arena] = []
+        self.store = arenas
+        self.arenas: list[tuple[str, Arena]] = []  # with their kinds
         self.chance = Chance(task) if task.random else None
         try:
-            self.inputs = self._arena(end + slots * task.input_bytes, sealed=True)
+            self.inputs = self._arena(SHARED, end + slots * task.input_bytes, sealed=True)
             self.late = LateWords(self.inputs.memory, task.input_places, self.inputs_at, task.input_bytes)
             self.results_at = -(-slots * task.output_bytes // RESULTS_ALIGNMENT) * RESULTS_ALIGNMENT
             self.results_bytes = results_bytes(device, slots * task.output_bytes)
-            self.outputs = self._arena(self.results_at + self.results_bytes, sealed=False)
+            self.outputs = self._arena(SHARED, self.results_at + self.results_bytes)
             # The reference's results are expected outputs: never in memory that a candidate can map.
             self.reference_outputs = [
-                self._arena(self.results_at + self.results_bytes, sealed=False) for _ in range(1 + baselines)
+                self._arena(EXPECTED, self.results_at + self.results_bytes) for _ in range(1 + baselines)
             ]
         except BaseException:
             self.close()
             raise
 
-    def _arena(self, size: int, sealed: bool) -> Arena:
-        self.arenas.append(Arena.create(self.device, size, sealed))
-        return self.arenas[-1]
+    def _arena(self, kind: str, size: int, sealed: bool = False) -> Arena:
+        arena = self.store.take(kind, size, sealed)
+        self.arenas.append((kind, arena))
+        return arena
 
     def plan(self) -> dict:
         task = self.task
@@ -225,11 +229,15 @@ class Lane:
             "tolerance": max((self.task.tolerance(d) for d in self.task.output_dtypes), default=0.0),
         }
 
-    def close(self) -> None:
+    def close(self, unshared: bool = False) -> None:
+        """``unshared``: no candidate maps the memory any more, so that it may be kept for another lane."""
         self.views.clear()
         self.late = None
-        for arena in self.arenas:
-            arena.close()
+        for kind, arena in self.arenas:
+            if unshared:
+                self.store.give(kind, arena)
+            else:
+                arena.close()
         self.arenas = []
 
 

@@ -50,7 +50,7 @@ def _prepare(config: dict) -> dict:
     import torch
     import torch.utils.cpp_extension
 
-    from . import candidate, judge, profiling  # imported here so that every child has them
+    from . import candidate, judge, profiling, tool  # imported here so that every child has them
 
     triton_version = ""
     try:
@@ -176,16 +176,21 @@ def _run(config: dict, request: dict, fds: list[int], report: dict, stem: int) -
 
     tempfile.tempdir = None  # chosen again from TMPDIR
     torch.set_num_threads(config["threads"])
+    # A folder of the host (there is no private root) is the worker's to remove.
+    hello = {"sandbox": report, "remove": "" if report.get("private_root") else work_dir}
     if request["role"] == "judge":
         from . import judge
 
         judge.main(channel_fd, control_fd, config["device"], work_dir)
+    elif request["role"] == "tool":
+        from . import tool
+
+        os.close(control_fd)
+        tool.main(channel_fd, config["device"], work_dir, hello)
     else:
         from . import candidate
 
-        # A folder of the host (there is no private root) is the worker's to remove.
-        remove = "" if report.get("private_root") else work_dir
-        candidate.main(channel_fd, control_fd, config["device"], work_dir, {"sandbox": report, "remove": remove})
+        candidate.main(channel_fd, control_fd, config["device"], work_dir, hello)
 
 
 def _die_with_worker(stem: int) -> None:

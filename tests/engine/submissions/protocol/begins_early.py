@@ -1,8 +1,10 @@
 """Works on a stream that does not wait for the round to begin, and hides that it has one.
 
-The inputs are not complete then, so what it computes is wrong.
+It has one hardware queue for all its streams, which the gate blocks: the time is the honest one. Where
+it did run, the inputs were not complete, and what it computed is wrong.
 
-status: incorrect|rejected_cheat
+status: correct|incorrect|rejected_cheat
+at_most: 1.1
 device: cuda
 task: costly
 run: timed

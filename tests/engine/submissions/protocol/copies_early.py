@@ -1,6 +1,9 @@
 """Lets a copy engine take the inputs before the round begins, and works on the copy.
 
-status: incorrect|rejected_cheat
+Its only hardware queue is blocked until the gate opens, and what was copied before lacks the late words.
+
+status: correct|incorrect|rejected_cheat
+at_most: 1.1
 device: cuda
 task: costly
 run: timed
