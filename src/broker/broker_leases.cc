@@ -50,10 +50,10 @@ json::object UnjudgedVerdict(const JobRequest& request, bool cancelled, std::str
 
 /// One at a time is woken, and wakes the next if there is more to do: of many short jobs the
 /// workers that are awake do most, instead of all taking turns.
-void Broker::WakeWorker() {
-  if (worker_woken_ || idle_workers_ == 0 || queue_.size() == 0 || draining_) return;
+bool Broker::WakesWorker() {
+  if (worker_woken_ || idle_workers_ == 0 || queue_.size() == 0 || draining_) return false;
   worker_woken_ = true;
-  queue_changed_.notify_one();
+  return true;
 }
 
 Result<std::optional<Delivery>> Broker::Lease(const std::string& worker, Seconds wait,
@@ -98,7 +98,9 @@ Result<std::optional<Delivery>> Broker::Lease(const std::string& worker, Seconds
                             status.error().message);
                 });
   Notify(&record);
-  WakeWorker();
+  const bool wakes = WakesWorker();
+  guard.unlock();
+  if (wakes) queue_changed_.notify_one();
   return std::optional(std::move(delivery));
 }
 
@@ -302,6 +304,7 @@ Status Broker::Requeue(const std::string& id, std::string_view why) {
             why);
     stored = writer_->Run([&](Store* store) { return store->SetQueued(*job, losses); });
   }
+  bool wakes = false;
   {
     // What cannot be written is queued in memory all the same: the next delivery is written again.
     const std::lock_guard guard(mutex_);
@@ -326,9 +329,10 @@ Status Broker::Requeue(const std::string& id, std::string_view why) {
     queue_.Push(EntryOf(record));
     queued_.emplace(job->sequence, id);
     Notify(&record);
-    WakeWorker();
+    wakes = WakesWorker();
     if (running_ == 0) idle_.notify_all();
   }
+  if (wakes) queue_changed_.notify_one();
   return stored;
 }
 

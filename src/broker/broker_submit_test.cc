@@ -1,6 +1,7 @@
 #include <thread>
 
 #include "broker/broker_testing.h"
+#include "broker/sqlite.h"
 #include "broker/store.h"
 
 namespace assay {
