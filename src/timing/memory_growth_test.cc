@@ -48,6 +48,18 @@ TEST(MemoryGrowth, WhatFillsUpAtFirstIsNoGrowth) {
   EXPECT_EQ(MemoryGrowth(Rounds(64, steady), 4 * kMiB), 0);
 }
 
+TEST(MemoryGrowth, AFewResultsInTurnAreNoGrowth) {
+  // Rounds of a slow call: two each, of which a module keeps the last eight results.
+  std::vector<MemorySample> samples;
+  for (int64_t calls = 2; calls <= 12; calls += 2)
+    samples.push_back({calls, static_cast<uint64_t>(std::min<int64_t>(calls, 8)) * 4 * kMiB, 0});
+  EXPECT_EQ(MemoryGrowth(samples, 4 * kMiB), 0);
+  // As few calls tell nothing of what keeps all of them.
+  for (MemorySample& sample : samples)
+    sample.host_bytes = static_cast<uint64_t>(sample.calls) * 4 * kMiB;
+  EXPECT_EQ(MemoryGrowth(samples, 4 * kMiB), 0);
+}
+
 TEST(MemoryGrowth, NoiseAndSlowGrowthAreNone) {
   uint64_t state = 1;
   const auto noise = [&](int64_t) {

@@ -21,6 +21,10 @@ constexpr Seconds kCancelCheck{0.05};
 constexpr Seconds kOutputWait{2};
 constexpr size_t kMostSaid = 300;
 
+/// What the replay writes to standard error when it is through (see replay.py). Whoever forges it
+/// deceives himself.
+constexpr std::string_view kDone = "assay: the replay came to its end";
+
 /// Tests of the way to a tool need none of its GPU.
 bool ToolsOnProcessor() {
   const char* value = std::getenv("ASSAY_TOOLS_ON_CPU");  // NOLINT(concurrency-mt-unsafe)
@@ -62,10 +66,15 @@ struct Evaluation::ToolRun {
   ExitStatus exit;
   std::string stopped;  ///< why it did not come to its end; empty if it did
 
-  /// How it ended, for a note.
+  /// How it ended, for a note; empty if the submission ran to its end.
   [[nodiscard]] std::string Ending(std::string_view program) const {
     if (!stopped.empty()) return stopped;
+    const bool done = err.find(kDone) != std::string::npos;
+    if (done && exit.success()) return "";
     const std::string last = LastLine(err);
+    if (!done && exit.signal == 0)
+      return fmt::format("the submission did not run to its end under {}{}{}", program,
+                         last.empty() ? "" : ": ", last);
     return fmt::format("{} ended with {}{}{}", program, exit.ToString(), last.empty() ? "" : ": ",
                        last);
   }
@@ -205,13 +214,16 @@ void Evaluation::TakeNcu() {
     return;
   }
   Result<NcuSummary> summary = ReadNcu(run.out);
-  if (summary.ok())
+  const std::string ending = run.Ending(plan.tool.program);
+  if (summary.ok()) {
     record.summary = *std::move(summary);
-  else if (!run.stopped.empty() ||
-           (!run.exit.success() && run.out.find("==ERROR==") == run.out.npos))
-    record.reason = run.Ending(plan.tool.program);
-  else
-    record.reason = summary.error().message;
+    record.reason = ending;  // of a table that may be half
+  } else {
+    // The tool's own words say more than how it ended.
+    const bool told = run.stopped.empty() && run.out.find("==ERROR==") != std::string::npos &&
+                      run.out.find("returned an error") == std::string::npos;
+    record.reason = told || ending.empty() ? summary.error().message : ending;
+  }
 }
 
 /// Of what was never loaded, never ends, or broke the rules, there is nothing to learn here.
@@ -243,16 +255,16 @@ void Evaluation::TakeSanitizer() {
     return;
   }
   Result<SanitizerReport> report = ReadSanitizer(run.out);
-  if (!report.ok()) {
-    record.reason = run.stopped.empty() && run.exit.success() ? report.error().message
-                                                              : run.Ending(plan.tool.program);
-    return;
+  const bool ended = run.stopped.empty() && run.exit.success();
+  record.reason = !report.ok() && ended ? report.error().message : run.Ending(plan.tool.program);
+  if (report.ok()) record.report = *std::move(report);
+  // Of a submission that did not run to its end, and of a report that breaks off, no finding is no
+  // news.
+  if (record.report && record.report->findings.empty() &&
+      (!record.reason.empty() || !record.report->errors)) {
+    if (record.reason.empty()) record.reason = "the report breaks off";
+    record.report.reset();
   }
-  record.report = *std::move(report);
-  if (!run.stopped.empty())
-    record.reason = run.stopped;
-  else if (!record.report->errors)
-    record.reason = "the report breaks off: " + run.Ending(plan.tool.program);
 }
 
 }  // namespace assay

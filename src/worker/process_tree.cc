@@ -149,18 +149,37 @@ bool ConsumeStop(int pidfd) {
          info.si_pid != 0;
 }
 
-uint64_t ResidentBytes(pid_t pid) {
+namespace {
+
+/// Sum over a process and its descendants of what `pages` takes from the fields of its statm.
+template <typename Pages>
+uint64_t FamilyBytes(pid_t pid, Pages pages) {
   static const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
   std::vector<pid_t> family = Descendants(pid);
   family.push_back(pid);
-  uint64_t pages = 0;
+  uint64_t sum = 0;
   for (const pid_t member : family) {
     Result<std::string> text = ReadFile(fmt::format("/proc/{}/statm", member));
     if (!text.ok()) continue;
     const auto fields = Split(*text, ' ');
-    if (fields.size() > 1) pages += std::strtoull(std::string(fields[1]).c_str(), nullptr, 10);
+    const auto field = [&](size_t i) {
+      return std::strtoull(std::string(fields[i]).c_str(), nullptr, 10);
+    };
+    if (fields.size() > 2) sum += pages(field(1), field(2));
   }
-  return pages * page;
+  return sum * page;
+}
+
+}  // namespace
+
+uint64_t ResidentBytes(pid_t pid) {
+  return FamilyBytes(pid, [](uint64_t resident, uint64_t /*shared*/) { return resident; });
+}
+
+uint64_t PrivateBytes(pid_t pid) {
+  return FamilyBytes(pid, [](uint64_t resident, uint64_t shared) {
+    return resident - std::min(resident, shared);
+  });
 }
 
 }  // namespace assay

@@ -299,7 +299,9 @@ Outcome TimingSession::Rounds(TimingRecord* record, Correctness* correctness,
     // Its processes stand stopped, and nobody else works on the card.
     calls_ += candidate.calls;
     record->memory.push_back(
-        {calls_, ResidentBytes(candidate_->process().process().pid()), clock.memory_bytes});
+        {calls_, PrivateBytes(candidate_->process().process().pid()), clock.memory_bytes});
+    LogDebug("lane {}: {} calls: {} bytes in the process, {} on the card", plan_.lane, calls_,
+             record->memory.back().host_bytes, record->memory.back().device_bytes);
     LogDebug(
         "lane {}: pair {}: candidate {:.1f} us for {} calls, reference {:.1f} us for {}, {} MHz{}",
         plan_.lane, pair_, candidate.outside_us, candidate.calls, reference.outside_us,

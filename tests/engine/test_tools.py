@@ -149,7 +149,7 @@ def test_a_program_has_its_own_files_and_nothing_of_the_host(tools, tmp_path):
     if verdict["environment"]["sandbox"] not in ("isolated", "full"):
         pytest.skip(f"this machine's sandbox reaches {verdict['environment']['sandbox']}: {note}")
     assert note.endswith("Failed to pretend: beside, loopback"), note
-    assert "no table" in verdict["profile"]["ncu"]["note"]
+    assert "did not run to its end under ncu" in verdict["profile"]["ncu"]["note"]
 
 
 def test_a_wrong_submission_is_looked_at_too_and_stays_wrong(tools, tmp_path):
@@ -159,6 +159,20 @@ def test_a_wrong_submission_is_looked_at_too_and_stays_wrong(tools, tmp_path):
     assert verdict["status"] == "incorrect" and "profile" not in verdict, brief(verdict)
     assert verdict["sanitizer"]["tool"] == "racecheck" and verdict["sanitizer"]["findings"]
     assert "line 23" in verdict["feedback"]
+
+
+CLEAN = "echo '========= COMPUTE-SANITIZER'\necho '========= ERROR SUMMARY: 0 errors'\n"
+
+
+def test_a_clean_report_of_a_run_that_failed_is_none(tools, tmp_path):
+    fails = tmp_path / "fails.py"
+    fails.write_text("import torch\n\n\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n"
+                     "        raise ValueError('no luck')\n")
+    verdict = tools(sanitizer='n=$#; shift $((n - 4)); "$@"\ncode=$?\n' + CLEAN + "exit $code\n", submission=fails)
+    assert verdict["status"] == "runtime_error", brief(verdict)
+    sanitizer = verdict["sanitizer"]
+    assert sanitizer["errors"] is None and "did not run to its end" in sanitizer["note"], sanitizer
+    assert "ValueError: no luck" in sanitizer["note"] and "nothing found" not in verdict["feedback"]
 
 
 def test_without_a_gpu_there_is_a_note(run_assay):

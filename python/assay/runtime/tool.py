@@ -10,7 +10,7 @@ import os
 import sys
 import time
 
-from . import diagnose, replay
+from . import candidate, diagnose, replay
 from .channel import Channel, Closed
 
 PYTHON_FOLDER = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
@@ -53,6 +53,7 @@ class Tool:
                 os.close(read_end)
                 self.channel.close()
                 silence()
+                candidate.warm(self.device)  # as a candidate is: CUDA first, then Triton's driver
                 replay.run(plan)
                 status = 0
             except BaseException as error:  # a submission may raise anything
@@ -94,6 +95,9 @@ def silence() -> None:
 
 def main(channel_fd: int, device: str, work_dir: str, hello: dict) -> None:
     """The life of the process, after the fork and inside the sandbox."""
+    # For the zygote, which must not initialise CUDA: through NVML, whose descriptors are closed here,
+    # torch counts no devices, and Triton finds no driver.
+    os.environ.pop("PYTORCH_NVML_BASED_CUDA_CHECK", None)
     channel = Channel(channel_fd)
     begin = time.perf_counter()
     channel.send({"event": "ready", "warm_ms": (time.perf_counter() - begin) * 1e3, **hello})
