@@ -250,6 +250,8 @@ void OnEvent(Load* load, Connection* c, uint32_t events) {
     const ssize_t n = recv(c->fd, bytes, sizeof bytes, MSG_DONTWAIT);
     if (n > 0) {
       c->in.append(bytes, static_cast<size_t>(n));
+      // A short read has emptied the socket: what comes later is another event.
+      if (static_cast<size_t>(n) < sizeof bytes) break;
       continue;
     }
     if (n == 0) Fail(load, c, "closed by the server");

@@ -42,13 +42,14 @@ class Batch : public std::enable_shared_from_this<Batch> {
         waiting_.pop_front();
         ++open_;
       }
-      api_->jobs->SubmitThen(
-          lines_[index],
-          [self = shared_from_this(), index](const Result<Job>& job) { self->Kept(index, job); });
+      api_->jobs->SubmitThen(lines_[index],
+                             [self = shared_from_this(), index](const Result<SharedJob>& job) {
+                               self->Kept(index, job);
+                             });
     }
   }
 
-  void Kept(size_t index, const Result<Job>& job) {
+  void Kept(size_t index, const Result<SharedJob>& job) {
     if (!job.ok()) {
       if (job.error().code == ErrorCode::kUnavailable && !api_->jobs->draining())
         return TryLater(index);
@@ -62,14 +63,14 @@ class Batch : public std::enable_shared_from_this<Batch> {
                            {"message", job.error().message}}}});
     }
     Result<std::shared_ptr<void>> watch =
-        api_->jobs->WhenDone(job->request.id, [self = weak_from_this(), index](const Job& done) {
+        api_->jobs->WhenDone((*job)->request.id, [self = weak_from_this(), index](const Job& done) {
           if (const std::shared_ptr<Batch> alive = self.lock())
             alive->Put(index,
                        {{"id", done.request.id},
                         {"verdict", alive->raw_ ? done.verdict : BriefVerdict(done.verdict)}});
         });
     if (!watch.ok())
-      return Put(index, {{"id", job->request.id},
+      return Put(index, {{"id", (*job)->request.id},
                          {"error", {{"code", "unavailable"}, {"message", watch.error().message}}}});
     const std::lock_guard guard(mutex_);
     if (gone_) return;

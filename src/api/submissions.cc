@@ -71,10 +71,10 @@ void CreateSubmission(const Api& api, Request request, Reply reply) {
   if (const auto key = request.headers.Find("Idempotency-Key")) (*job).idempotency = *key;
   auto shared = std::make_shared<const Request>(std::move(request));
   api->jobs->SubmitThen(*std::move(job),
-                        [api, shared, wait = *wait, reply](const Result<Job>& kept) {
+                        [api, shared, wait = *wait, reply](const Result<SharedJob>& kept) {
                           if (!kept.ok())
                             return reply(ErrorResponse(*shared, kept.error(), api->jobs));
-                          AnswerWith(api, *shared, *kept, wait, /*created=*/true, reply);
+                          AnswerWith(api, *shared, **kept, wait, /*created=*/true, reply);
                         });
 }
 

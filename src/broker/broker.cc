@@ -30,12 +30,16 @@ class Documents final : public DocumentStore {
   }
   void PutThen(const std::string& kind, const std::string& id, json::object document,
                std::function<void(const Status&)> done) override {
-    writer_->Post([kind, id, text = json::serialize(document),
+    PutTextThen(kind, id, json::serialize(document), std::move(done));
+  }
+  void PutTextThen(const std::string& kind, const std::string& id, std::string text,
+                   std::function<void(const Status&)> done) override {
+    writer_->Post([kind, id, text = std::move(text),
                    now = now_()](Store* store) { return store->PutDocument(kind, id, text, now); },
                   std::move(done));
   }
   Result<json::object> Get(const std::string& kind, const std::string& id) override {
-    const std::lock_guard guard(reader_->db().mutex());
+    const std::lock_guard guard(reader_->mutex());
     return reader_->GetDocument(kind, id);
   }
   Status Delete(const std::string& kind, const std::string& id) override {
@@ -48,7 +52,7 @@ class Documents final : public DocumentStore {
     return found;
   }
   std::vector<std::string> List(const std::string& kind, size_t limit) override {
-    const std::lock_guard guard(reader_->db().mutex());
+    const std::lock_guard guard(reader_->mutex());
     Result<std::vector<std::string>> ids = reader_->ListDocuments(kind, limit);
     if (ids.ok()) return *std::move(ids);
     LogWarn("cannot list documents: {}", ids.error().message);
@@ -154,7 +158,7 @@ Status Broker::Recover() {
   next_sequence_ = last + 1;
   ASSAY_ASSIGN_OR_RETURN(std::vector<StoredJob> jobs, store_->Unfinished());
   size_t again = 0;
-  ASSAY_RETURN_IF_ERROR(store_->db().Execute("BEGIN IMMEDIATE"));
+  ASSAY_RETURN_IF_ERROR(store_->Begin());
   for (StoredJob& stored : jobs) {
     Job& job = stored.job;
     const bool lost = job.state == JobState::kRunning;
@@ -177,7 +181,7 @@ Status Broker::Recover() {
     }
     static_cast<void>(AddRecord(std::move(stored)));
   }
-  ASSAY_RETURN_IF_ERROR(store_->db().Execute("COMMIT"));
+  ASSAY_RETURN_IF_ERROR(store_->Commit());
   instruments_->losses.Add(static_cast<double>(again));
   if (!jobs.empty())
     LogInfo("the store holds {} jobs that are not done, {} of them were being judged", jobs.size(),
@@ -199,7 +203,7 @@ Result<std::shared_ptr<const Job>> Broker::Peek(const std::string& id) {
   std::shared_ptr<const Job> job;
   {
     Store* reader = reader_ ? reader_.get() : store_.get();
-    const std::lock_guard guard(reader->db().mutex());
+    const std::lock_guard guard(reader->mutex());
     ASSAY_ASSIGN_OR_RETURN(std::optional<StoredJob> stored, reader->Find(id));
     if (!stored) return Err(ErrorCode::kNotFound, "there is no submission '{}'", id);
     job = std::make_shared<const Job>(std::move(stored->job));
@@ -220,7 +224,7 @@ std::vector<Job> Broker::List(const JobQuery& query) {
   std::vector<Job> jobs;
   {
     Store* reader = reader_ ? reader_.get() : store_.get();
-    const std::lock_guard guard(reader->db().mutex());
+    const std::lock_guard guard(reader->mutex());
     Result<std::vector<Job>> listed = reader->List(query);
     if (!listed.ok()) {
       LogWarn("cannot list submissions: {}", listed.error().message);

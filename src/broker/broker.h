@@ -81,7 +81,7 @@ class Broker final : public JobService, public JobLeases {
 
   // JobService
   Result<Job> Submit(JobRequest request) override;
-  void SubmitThen(JobRequest request, std::function<void(Result<Job>)> done) override;
+  void SubmitThen(JobRequest request, std::function<void(Result<SharedJob>)> done) override;
   Result<Job> Get(const std::string& id) override;
   Result<std::shared_ptr<const Job>> Peek(const std::string& id) override;
   std::vector<Job> List(const JobQuery& query) override;
@@ -126,8 +126,7 @@ class Broker final : public JobService, public JobLeases {
   };
   /// A verdict on its way into the store.
   struct Ending {
-    std::shared_ptr<const Job> job;
-    Store::VerdictText verdict;
+    Store::Ended end;
     bool written = false;  ///< together with the job; the writer's thread only
   };
   struct Record {
@@ -158,7 +157,7 @@ class Broker final : public JobService, public JobLeases {
   using Admitted = std::function<void(Result<std::shared_ptr<const Job>>)>;
   Status Validate(JobRequest* request) const;
   [[nodiscard]] Status RoomFor(const JobRequest& request) const;
-  void Enqueue(Admission* admission);
+  [[nodiscard]] bool Enqueue(Admission* admission);
   void Withdraw(Admission* admission);
   static void TakeExisting(Admission* admission, StoredJob found, std::string_view what);
   Status WriteAdmission(Admission* admission, Store* store);
@@ -171,7 +170,8 @@ class Broker final : public JobService, public JobLeases {
   Status DeleteOld(Store* store, double before);
 
   // With mutex_ held.
-  void WakeWorker();
+  /// Whether to notify_one(queue_changed_), after the lock: a worker that wakes up wants it.
+  [[nodiscard]] bool WakesWorker();
   Record* FindRecord(const Job& job);
   Record* FindDelivery(const Delivery& delivery);
   static std::shared_ptr<const Job> Current(Record* record);

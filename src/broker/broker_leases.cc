@@ -50,10 +50,10 @@ json::object UnjudgedVerdict(const JobRequest& request, bool cancelled, std::str
 
 /// One at a time is woken, and wakes the next if there is more to do: of many short jobs the
 /// workers that are awake do most, instead of all taking turns.
-void Broker::WakeWorker() {
-  if (worker_woken_ || idle_workers_ == 0 || queue_.size() == 0 || draining_) return;
+bool Broker::WakesWorker() {
+  if (worker_woken_ || idle_workers_ == 0 || queue_.size() == 0 || draining_) return false;
   worker_woken_ = true;
-  queue_changed_.notify_one();
+  return true;
 }
 
 Result<std::optional<Delivery>> Broker::Lease(const std::string& worker, Seconds wait,
@@ -98,7 +98,9 @@ Result<std::optional<Delivery>> Broker::Lease(const std::string& worker, Seconds
                             status.error().message);
                 });
   Notify(&record);
-  WakeWorker();
+  const bool wakes = WakesWorker();
+  guard.unlock();
+  if (wakes) queue_changed_.notify_one();
   return std::optional(std::move(delivery));
 }
 
@@ -208,8 +210,9 @@ void Broker::FinishThen(std::shared_ptr<Job> job, std::function<void(const Statu
   job->stage.clear();
   job->finished_at = std::max({options_.unix_now(), job->started_at, job->submitted_at});
   auto ending = std::make_shared<Ending>();
-  ending->job = job;
-  ending->verdict = Store::Prepare(job->verdict);
+  ending->end = {
+      .job = job,
+      .verdict = std::make_shared<const Store::VerdictText>(Store::Prepare(job->verdict))};
   {
     const std::lock_guard guard(mutex_);
     if (Record* record = FindRecord(*job); record != nullptr) record->ending = ending;
@@ -217,7 +220,8 @@ void Broker::FinishThen(std::shared_ptr<Job> job, std::function<void(const Statu
   writer_->Post(
       [ending](Store* store) {
         if (ending->written) return Status();
-        return store->SetDone(*ending->job, ending->job->deliveries, ending->verdict);
+        const Job& ended = *ending->end.job;
+        return store->SetDone(ended, ended.deliveries, ending->end.verdict);
       },
       [this, job, done = std::move(done)](const Status& stored) {
         if (stored.ok()) End(job);
@@ -300,6 +304,7 @@ Status Broker::Requeue(const std::string& id, std::string_view why) {
             why);
     stored = writer_->Run([&](Store* store) { return store->SetQueued(*job, losses); });
   }
+  bool wakes = false;
   {
     // What cannot be written is queued in memory all the same: the next delivery is written again.
     const std::lock_guard guard(mutex_);
@@ -324,9 +329,10 @@ Status Broker::Requeue(const std::string& id, std::string_view why) {
     queue_.Push(EntryOf(record));
     queued_.emplace(job->sequence, id);
     Notify(&record);
-    WakeWorker();
+    wakes = WakesWorker();
     if (running_ == 0) idle_.notify_all();
   }
+  if (wakes) queue_changed_.notify_one();
   return stored;
 }
 

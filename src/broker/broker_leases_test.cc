@@ -1,5 +1,6 @@
 #include <thread>
 
+#include "base/fd.h"
 #include "broker/broker_testing.h"
 #include "broker/echo_runner.h"
 #include "broker/runner_pool.h"

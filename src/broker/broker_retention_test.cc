@@ -1,4 +1,5 @@
 #include "broker/broker_testing.h"
+#include "broker/sqlite_store.h"
 #include "broker/store.h"
 
 namespace assay {
@@ -67,7 +68,8 @@ class Retention : public ::testing::Test {
     ASSERT_TRUE(broker_->documents()->Put("barrier", "b", {}).ok());
   }
   int64_t Sources() {
-    const std::unique_ptr<Store> store = *Store::Open(folder_.File("s.db"), Store::Mode::kRead);
+    const std::unique_ptr<SqliteStore> store =
+        *SqliteStore::Open(folder_.File("s.db"), Store::Mode::kRead);
     Query query(&store->db(), "SELECT count(*) FROM sources");
     return query.Step() ? query.Int(0) : -1;
   }
@@ -150,7 +152,8 @@ TEST_F(Retention, StoresOfTheFirstVersionAreTakenOver) {
   ASSERT_TRUE(broker_->documents()->Put("episode", "e", {{"n", 1}}).ok());
   broker_.reset();
   {
-    const std::unique_ptr<Store> store = *Store::Open(folder_.File("s.db"), Store::Mode::kWrite);
+    const std::unique_ptr<SqliteStore> store =
+        *SqliteStore::Open(folder_.File("s.db"), Store::Mode::kWrite);
     ASSERT_TRUE(store->db().Execute(kToFirstVersion).ok());
   }
   EXPECT_THAT(Store::Open(folder_.File("s.db"), Store::Mode::kRead).error().message,

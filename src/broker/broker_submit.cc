@@ -97,15 +97,15 @@ Status Broker::RoomFor(const JobRequest& request) const {
   return {};
 }
 
-/// A worker may have the job from now on. The lock is held.
-void Broker::Enqueue(Admission* admission) {
+/// A worker may have the job from now on; whether one is to be woken. The lock is held.
+bool Broker::Enqueue(Admission* admission) {
   StoredJob stored;
   stored.job.request = std::move(admission->request);
   stored.job.sequence = next_sequence_++;
   stored.job.submitted_at = options_.unix_now();
   admission->job = AddRecord(std::move(stored));
   records_.at(admission->job->request.id).accepted = false;
-  WakeWorker();
+  return WakesWorker();
 }
 
 /// The job that was queued is not accepted: as if it had never been.
@@ -155,13 +155,17 @@ Status Broker::WriteAdmission(Admission* admission, Store* store) {
       ASSAY_ASSIGN_OR_RETURN(std::optional<StoredJob> found, store->Find(request.id));
       if (found) return TakeExisting(admission, *std::move(found), "id"), Status();
     }
-    const std::lock_guard guard(mutex_);
-    if (Status room = RoomFor(request); !room.ok()) {
-      admission->reason = draining_ ? "draining" : "full";
-      admission->refusal = std::move(room);
-      return {};
+    bool wakes = false;
+    {
+      const std::lock_guard guard(mutex_);
+      if (Status room = RoomFor(request); !room.ok()) {
+        admission->reason = draining_ ? "draining" : "full";
+        admission->refusal = std::move(room);
+        return {};
+      }
+      wakes = Enqueue(admission);
     }
-    Enqueue(admission);
+    if (wakes) queue_changed_.notify_one();
   }
   std::shared_ptr<Ending> ending;
   {
@@ -170,8 +174,8 @@ Status Broker::WriteAdmission(Admission* admission, Store* store) {
       ending = record->ending;
   }
   ASSAY_ASSIGN_OR_RETURN(const bool inserted, ending == nullptr
-                                                  ? store->Insert(*admission->job)
-                                                  : store->Insert(*ending->job, &ending->verdict));
+                                                  ? store->Insert(admission->job)
+                                                  : store->Insert(admission->job, &ending->end));
   if (inserted) {
     if (ending != nullptr) ending->written = true;
     admission->written = std::move(ending);
@@ -217,6 +221,7 @@ void Broker::Admit(JobRequest request, Admitted admitted) {
   }
   admission->request = std::move(request);
   admission->admitted = std::move(admitted);
+  bool wakes = false;
   std::unique_lock guard(mutex_);
   // What may be about a job that is there looks into the store first, on the writer's thread. All
   // else is queued at once, beside its writing; a refusal costs no transaction.
@@ -225,7 +230,7 @@ void Broker::Admit(JobRequest request, Admitted admitted) {
       done_.Find(wanted.id) == nullptr) {
     const Status room = RoomFor(wanted);
     if (room.ok()) {
-      Enqueue(admission.get());
+      wakes = Enqueue(admission.get());
     } else if (!admission->id_given) {
       const bool draining = draining_;
       guard.unlock();
@@ -243,6 +248,8 @@ void Broker::Admit(JobRequest request, Admitted admitted) {
         if (admission->written != nullptr) admission->written->written = false;
         Withdraw(admission.get());
       });
+  guard.unlock();
+  if (wakes) queue_changed_.notify_one();
 }
 
 Result<Job> Broker::Submit(JobRequest request) {
@@ -255,11 +262,11 @@ Result<Job> Broker::Submit(JobRequest request) {
   return *job;
 }
 
-void Broker::SubmitThen(JobRequest request, std::function<void(Result<Job>)> done) {
-  Admit(std::move(request), [this, done = std::move(done)](Result<std::shared_ptr<const Job>> job) {
-    notifier_->Post([done, job = std::move(job)] {
-      done(job.ok() ? Result<Job>(**job) : Result<Job>(job.error()));
-    });
+void Broker::SubmitThen(JobRequest request, std::function<void(Result<SharedJob>)> done) {
+  // Called once; what `done` holds must not be copied on the writer's thread.
+  auto shared = std::make_shared<std::function<void(Result<SharedJob>)>>(std::move(done));
+  Admit(std::move(request), [this, shared](Result<SharedJob> job) {
+    notifier_->Post([shared, job = std::move(job)] { (*shared)(job); });
   });
 }
 

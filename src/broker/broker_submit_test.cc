@@ -1,6 +1,7 @@
 #include <thread>
 
 #include "broker/broker_testing.h"
+#include "broker/sqlite.h"
 #include "broker/store.h"
 
 namespace assay {
@@ -81,7 +82,7 @@ TEST(Submit, ThenCallsBackOnAnotherThread) {
   std::unique_lock guard(held);
   std::atomic<int> accepted{0};
   std::atomic<int> refused{0};
-  const auto done = [&](const Result<Job>& job) {
+  const auto done = [&](const Result<SharedJob>& job) {
     const std::lock_guard inside(held);
     ++(job.ok() ? accepted : refused);
   };

@@ -23,6 +23,13 @@ class DocumentStore {
                        std::function<void(const Status&)> done) {
     done(Put(kind, id, document));
   }
+  /// As PutThen, with the JSON text of the object: for who has it already.
+  virtual void PutTextThen(const std::string& kind, const std::string& id, std::string text,
+                           std::function<void(const Status&)> done) {
+    Result<json::object> document = ParseJsonObject(text);
+    if (!document.ok()) return done(document.error());
+    PutThen(kind, id, *std::move(document), std::move(done));
+  }
   virtual Result<json::object> Get(const std::string& kind, const std::string& id) = 0;
   virtual Status Delete(const std::string& kind, const std::string& id) = 0;
   /// Ids of a kind in the order of their last change, newest first.

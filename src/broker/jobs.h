@@ -51,6 +51,9 @@ struct Job {
   std::string worker;    ///< that runs or ran it
 };
 
+/// A job as it was at one time; it never changes.
+using SharedJob = std::shared_ptr<const Job>;
+
 /// Counts for /metrics and back-pressure.
 struct QueueDepth {
   size_t queued = 0;
@@ -83,15 +86,17 @@ class JobService {
 
   /// As Submit, for threads that must not wait for the disk: calls `done` once, never under a lock,
   /// on any thread; it must not block.
-  virtual void SubmitThen(JobRequest request, std::function<void(Result<Job>)> done) {
-    done(Submit(std::move(request)));
+  virtual void SubmitThen(JobRequest request, std::function<void(Result<SharedJob>)> done) {
+    Result<Job> job = Submit(std::move(request));
+    done(job.ok() ? Result<SharedJob>(std::make_shared<const Job>(*std::move(job)))
+                  : Result<SharedJob>(job.error()));
   }
 
   virtual Result<Job> Get(const std::string& id) = 0;
-  /// As Get, without a copy: what status polls should use. The job never changes; ask again.
-  virtual Result<std::shared_ptr<const Job>> Peek(const std::string& id) {
+  /// As Get, without a copy: what status polls should use.
+  virtual Result<SharedJob> Peek(const std::string& id) {
     ASSAY_ASSIGN_OR_RETURN(Job job, Get(id));
-    return std::shared_ptr<const Job>(std::make_shared<Job>(std::move(job)));
+    return SharedJob(std::make_shared<Job>(std::move(job)));
   }
   /// Newest first; without the sources and the verdicts' raw samples (Get has them).
   virtual std::vector<Job> List(const JobQuery& query) = 0;

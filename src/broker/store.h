@@ -2,13 +2,12 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "base/fd.h"
 #include "broker/jobs.h"
-#include "broker/sqlite.h"
 
 namespace assay {
 
@@ -23,35 +22,38 @@ struct StoredJob {
 /// ids, owners, idempotency keys and priorities may differ.
 bool SameQuestion(const JobRequest& one, const JobRequest& other);
 
-/// The tables: jobs, sources (content-addressed, each text once), documents. The statements only;
-/// threads, transactions and states are the broker's. Used by one thread at a time (see
-/// Database::mutex).
-///
-/// Version of the tables: PRAGMA user_version. A newer file is refused; older ones are migrated
-/// when they are opened for writing, and not read before.
+/// What a server keeps: jobs and documents. The statements only; threads, batches and states are
+/// the broker's. Used by one thread at a time (see mutex()).
 class Store {
  public:
-  static constexpr int kVersion = 3;
-
   enum class Mode {
-    kWrite,  ///< the only writer (an advisory lock beside the file says so); makes the file
+    kWrite,  ///< the only writer; makes the store
     kRead,   ///< beside a writer, or alone
   };
-  /// kInvalid: no store, a damaged one, or a newer one. kUnavailable: another process writes it.
-  /// kNotFound: kRead and no file.
-  ///
-  /// A commit survives the process, but not a loss of power; Sync() makes what was committed before
-  /// it survive that too.
+  /// A SqliteStore (see there for errors), or a MemoryStore for ":memory:", which has no readers.
   static Result<std::unique_ptr<Store>> Open(const std::string& path, Mode mode);
 
-  Database& db() { return *db_; }
+  Store() = default;
+  virtual ~Store() = default;
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
 
-  /// False for ":memory:".
-  [[nodiscard]] bool on_disk() const { return wal_.valid(); }
-  /// Waits for the disk. Beside any other call, on any thread.
-  [[nodiscard]] Status Sync() const;
+  /// To be held where there are several threads.
+  std::mutex& mutex() { return mutex_; }
 
-  // --- jobs, writing; inside a transaction of the caller -----------------------------------------
+  /// False: nothing survives the process, and nothing waits for a disk.
+  [[nodiscard]] virtual bool on_disk() const = 0;
+  /// Waits for the disk: what was committed survives a loss of power. Beside any other call, on any
+  /// thread.
+  [[nodiscard]] virtual Status Sync() const = 0;
+
+  // A transaction: all of it or nothing. Without one each change stands alone.
+  virtual Status Begin() = 0;
+  virtual Status Commit() = 0;
+  /// Undoes what there is to undo, also after a Commit() that failed.
+  virtual void Rollback() = 0;
+
+  // --- jobs, writing -----------------------------------------------------------------------------
 
   /// A verdict as it is stored. Made before the transaction, which others wait for.
   struct VerdictText {
@@ -60,64 +62,68 @@ class Store {
     std::string raw;  ///< what is large and rarely wanted; empty: nothing
   };
   static VerdictText Prepare(const json::object& verdict);
-  /// A new job: queued, or done with `verdict`. False, and nothing changed, when its id or its
+  /// A job that is done, with its verdict as it is stored.
+  struct Ended {
+    std::shared_ptr<const Job> job;
+    std::shared_ptr<const VerdictText> verdict;
+  };
+  /// A new job: queued, or done as `ended` says. False, and nothing changed, when its id or its
   /// owner's idempotency key is used.
-  Result<bool> Insert(const Job& job, const VerdictText* verdict = nullptr);
+  virtual Result<bool> Insert(std::shared_ptr<const Job> job, const Ended* ended) = 0;
+  Result<bool> Insert(std::shared_ptr<const Job> job) { return Insert(std::move(job), nullptr); }
 
   // Jobs are found by their sequence. What is done changes no more.
 
   /// running, one delivery more; job.deliveries is the new count.
-  Status SetRunning(const Job& job);
+  virtual Status SetRunning(const Job& job) = 0;
   /// queued again after delivery `job.deliveries` was lost (or was given back: same losses).
-  Status SetQueued(const Job& job, int losses);
-  Status SetCancelRequested(const std::string& id);
+  virtual Status SetQueued(const Job& job, int losses) = 0;
+  virtual Status SetCancelRequested(const std::string& id) = 0;
   /// done with a verdict, if it is not done and there is no delivery after `delivery`; else
   /// kClosed.
-  Status SetDone(const Job& job, int delivery, const VerdictText& verdict);
+  virtual Status SetDone(const Job& job, int delivery,
+                         std::shared_ptr<const VerdictText> verdict) = 0;
   Status SetDone(const Job& job, int delivery) {
-    return SetDone(job, delivery, Prepare(job.verdict));
+    return SetDone(job, delivery, std::make_shared<const VerdictText>(Prepare(job.verdict)));
   }
 
   /// Deletes those of the `limit` oldest finished jobs that ended before `before` (Unix time), with
   /// the sources that nobody else has. Gives their ids.
-  Result<std::vector<std::string>> DeleteFinished(double before, size_t limit);
+  virtual Result<std::vector<std::string>> DeleteFinished(double before, size_t limit) = 0;
 
   // --- jobs, reading -----------------------------------------------------------------------------
-  Result<std::optional<StoredJob>> Find(const std::string& id);
-  Result<std::optional<StoredJob>> FindIdempotent(const std::string& owner, const std::string& key);
+  virtual Result<std::optional<StoredJob>> Find(const std::string& id) = 0;
+  virtual Result<std::optional<StoredJob>> FindIdempotent(const std::string& owner,
+                                                          const std::string& key) = 0;
   /// Everything that is not done, in order of acceptance.
-  Result<std::vector<StoredJob>> Unfinished();
-  Result<int64_t> LastSequence();
+  virtual Result<std::vector<StoredJob>> Unfinished() = 0;
+  virtual Result<int64_t> LastSequence() = 0;
   /// Newest first; without sources and raw samples.
-  Result<std::vector<Job>> List(const JobQuery& query);
+  virtual Result<std::vector<Job>> List(const JobQuery& query) = 0;
   /// Calls `visit` with every job that matches, oldest first, whole; stops when it returns false.
-  Status ForEach(const JobQuery& query, const std::function<bool(const StoredJob&)>& visit);
+  virtual Status ForEach(const JobQuery& query,
+                         const std::function<bool(const StoredJob&)>& visit) = 0;
 
   // --- documents ---------------------------------------------------------------------------------
   /// `now` is the Unix time of the change.
-  Status PutDocument(const std::string& kind, const std::string& id, const std::string& document,
-                     double now);
-  Result<json::object> GetDocument(const std::string& kind, const std::string& id);
-  Status DeleteDocument(const std::string& kind, const std::string& id);
-  Result<std::vector<std::string>> ListDocuments(const std::string& kind, size_t limit);
+  virtual Status PutDocument(const std::string& kind, const std::string& id,
+                             const std::string& document, double now) = 0;
+  virtual Result<json::object> GetDocument(const std::string& kind, const std::string& id) = 0;
+  virtual Status DeleteDocument(const std::string& kind, const std::string& id) = 0;
+  virtual Result<std::vector<std::string>> ListDocuments(const std::string& kind, size_t limit) = 0;
   /// Deletes those of the `limit` documents of a kind that have not changed for longest that were
   /// not changed since `before`; how many.
-  Result<size_t> DeleteOldDocuments(const std::string& kind, double before, size_t limit);
+  virtual Result<size_t> DeleteOldDocuments(const std::string& kind, double before,
+                                            size_t limit) = 0;
+
+ protected:
+  /// Of what Prepare() wrote.
+  static json::object Parsed(const std::string& text);
+  /// Adds the raw members to a verdict that was read without them.
+  static void AddRaw(const std::string& raw, json::object* verdict);
 
  private:
-  Store(std::unique_ptr<Database> db, UniqueFd lock) : db_(std::move(db)), lock_(std::move(lock)) {}
-  Status OpenForWriting();
-  Status CheckVersion(bool may_write);
-  Status Migrate(int64_t version);
-  struct Source {
-    int64_t id = 0;
-    bool fresh = false;
-  };
-  Result<Source> PutSource(const std::string& text);
-
-  std::unique_ptr<Database> db_;
-  UniqueFd lock_;
-  UniqueFd wal_;  ///< the log of what was committed; kWrite on a disk only
+  std::mutex mutex_;
 };
 
 }  // namespace assay

@@ -59,15 +59,13 @@ Status StoreWriter::Run(Change change) {
 }
 
 Status StoreWriter::Commit(Entry* first, Entry* last, bool* begun) {
-  Database& db = store_->db();
-  const std::lock_guard guard(db.mutex());
-  ASSAY_RETURN_IF_ERROR(Query(&db, "BEGIN IMMEDIATE").Run());
+  const std::lock_guard guard(store_->mutex());
+  ASSAY_RETURN_IF_ERROR(store_->Begin());
   *begun = true;
   Status status;
   for (Entry* entry = first; entry != last && status.ok(); ++entry) status = entry->change(store_);
-  if (status.ok()) status = Query(&db, "COMMIT").Run();
-  // SQLite has undone it by itself after some errors; then this changes nothing.
-  if (!status.ok()) static_cast<void>(db.Execute("ROLLBACK"));
+  if (status.ok()) status = store_->Commit();
+  if (!status.ok()) store_->Rollback();
   return status;
 }
 

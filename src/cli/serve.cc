@@ -1,3 +1,4 @@
+#include <malloc.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -130,7 +131,16 @@ void Drain(const Options& options, Service* service) {
     Sleep(Seconds(0.05));
 }
 
+/// Every thread's heap grows and shrinks by much at once: a busy server's are never the same size
+/// for long, and a call into the kernel for every few pages is a twentieth of its time.
+void TuneHeaps() {
+  static_cast<void>(::mallopt(M_TOP_PAD, 1 << 20));
+  static_cast<void>(::mallopt(M_TRIM_THRESHOLD, 8 << 20));
+  static_cast<void>(::mallopt(M_MMAP_THRESHOLD, 4 << 20));
+}
+
 int Serve(Options* options) {
+  TuneHeaps();
   if (Status status = Complete(options); !status.ok()) return Report(status.error());
   CatchSignals();
   Result<std::unique_ptr<Service>> service = Service::Start(options->serve);

@@ -41,9 +41,9 @@ class FakeJobs : public JobService {
     return *jobs_.at(order.back());
   }
 
-  void SubmitThen(JobRequest request, std::function<void(Result<Job>)> done) override {
-    if (!later) return done(Submit(std::move(request)));
-    later([this, request = std::move(request), done] { done(Submit(request)); });
+  void SubmitThen(JobRequest request, std::function<void(Result<SharedJob>)> done) override {
+    if (!later) return JobService::SubmitThen(std::move(request), std::move(done));
+    later([this, request = std::move(request), done] { JobService::SubmitThen(request, done); });
   }
 
   Result<Job> Get(const std::string& id) override {

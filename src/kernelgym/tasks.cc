@@ -83,13 +83,13 @@ void Tasks::Accept(const std::string& owner, EvaluationRequest request, Done don
 
   plan.job.owner = owner;
   plan.job.idempotency = Idempotency(record);
-  context_->jobs->SubmitThen(std::move(plan.job),
-                             [this, accepted = std::move(accepted), done](const Result<Job>& job) {
-                               Accepted now = accepted;
-                               Submitted(job, &now);
-                               if (now.refused) return done(std::move(now));
-                               Store(std::move(now), done);
-                             });
+  context_->jobs->SubmitThen(std::move(plan.job), [this, accepted = std::move(accepted),
+                                                   done](const Result<SharedJob>& job) {
+    Accepted now = accepted;
+    Submitted(job, &now);
+    if (now.refused) return done(std::move(now));
+    Store(std::move(now), done);
+  });
 }
 
 void Tasks::Store(Accepted accepted, Done done) {
@@ -117,10 +117,10 @@ bool Tasks::StillGood(const TaskRecord& record, const EvaluationRequest& request
   return origin != Origin::kInfrastructure && origin != Origin::kClient;
 }
 
-void Tasks::Submitted(const Result<Job>& job, Accepted* accepted) {
+void Tasks::Submitted(const Result<SharedJob>& job, Accepted* accepted) {
   TaskRecord& record = accepted->record;
   if (job.ok()) {
-    record.job_id = job->request.id;
+    record.job_id = (*job)->request.id;
     TellWhenDone(record);
     return;
   }

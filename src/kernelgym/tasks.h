@@ -61,7 +61,7 @@ class Tasks {
   /// Whether what is known under this name answers `request`.
   bool StillGood(const TaskRecord& record, const EvaluationRequest& request);
   /// What became of a submission: the job's name in the record, or a refusal.
-  void Submitted(const Result<Job>& job, Accepted* accepted);
+  void Submitted(const Result<SharedJob>& job, Accepted* accepted);
   void Store(Accepted accepted, Done done);
   void TellWhenDone(const TaskRecord& record);
 

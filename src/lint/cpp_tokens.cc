@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
-#include <cctype>
+#include <array>
+#include <cstdint>
 #include <utility>
 
 #include "lint/cpp_scanner.h"
@@ -8,14 +9,27 @@
 namespace assay::lint {
 namespace {
 
-bool IsIdentifierStart(char c) {
-  return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$' ||
-         static_cast<unsigned char>(c) >= 0x80;
-}
+enum CharClass : uint8_t { kStart = 1, kDigit = 2, kSpace = 4 };
 
-bool IsDigit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+/// What each byte may be; the C library's functions ask the locale each time.
+constexpr std::array<uint8_t, 256> kClasses = [] {
+  std::array<uint8_t, 256> classes{};
+  for (size_t c = 0; c < classes.size(); ++c)
+    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || c >= 0x80)
+      classes[c] = kStart;
+  for (size_t c = '0'; c <= '9'; ++c) classes[c] = kDigit;
+  for (const char c : {' ', '\t', '\n', '\v', '\f', '\r'})
+    classes[static_cast<uint8_t>(c)] = kSpace;
+  return classes;
+}();
 
-bool IsIdentifierPart(char c) { return IsIdentifierStart(c) || IsDigit(c); }
+bool Is(char c, unsigned classes) { return (kClasses[static_cast<uint8_t>(c)] & classes) != 0; }
+
+bool IsIdentifierStart(char c) { return Is(c, kStart); }
+
+bool IsDigit(char c) { return Is(c, kDigit); }
+
+bool IsIdentifierPart(char c) { return Is(c, kStart | kDigit); }
 
 /// Reads one source; each Read… consumes what it names at the current position.
 class Tokenizer {
@@ -23,6 +37,7 @@ class Tokenizer {
   explicit Tokenizer(std::string_view source) : source_(source) {}
 
   std::vector<CppToken> Run() {
+    tokens_.reserve(source_.size() / 3);
     while (at_ < source_.size()) Step();
     return std::move(tokens_);
   }
@@ -43,7 +58,7 @@ class Tokenizer {
       ++at_;
       return;
     }
-    if (std::isspace(static_cast<unsigned char>(c)) != 0 || c == '\\') {
+    if (Is(c, kSpace) || c == '\\') {
       ++at_;
       return;
     }

@@ -113,6 +113,15 @@ void Connection::Serve(std::string text) {
 
 void Connection::Finish(std::optional<json::value> reply) {
   if (reply) peer_->Send(json::serialize(*reply));
+  GoOn();
+}
+
+void Connection::FinishText(std::string reply) {
+  peer_->Send(std::move(reply));
+  GoOn();
+}
+
+void Connection::GoOn() {
   {
     const std::lock_guard lock(mutex_);
     busy_ = false;

@@ -47,6 +47,8 @@ class Connection : public IdleWatched, public std::enable_shared_from_this<Conne
 
   /// Sends the reply, if there is one, and goes on with the next message.
   void Finish(std::optional<json::value> reply);
+  /// The same with the reply's JSON.
+  void FinishText(std::string reply);
   /// The client asked for the end: closes the session and the WebSocket.
   void EndByClient();
   void CloseWith(int code, std::string reason);
@@ -58,6 +60,7 @@ class Connection : public IdleWatched, public std::enable_shared_from_this<Conne
   [[nodiscard]] std::string session_id();
 
  private:
+  void GoOn();
   void Pump();
   void Serve(std::string text);
   void DropQueue();

@@ -130,10 +130,8 @@ void Environment::StepAlone(Action action, Seconds limit, Reply reply) {
   const std::shared_ptr<EpisodeRun> alone =
       service_->NewRunAlone(Episode(std::move(config)), *task, who_.key_name);
   // Nobody can take back what is in no session, so the run lives as long as its judgement.
-  alone->Submit(std::move(action), deadline, [reply](Envelope envelope) {
-    envelope.observation.erase("episode_token");
-    reply(std::move(envelope));
-  });
+  alone->Submit(std::move(action), deadline,
+                [reply](Envelope envelope) { reply(std::move(envelope)); });
 }
 
 /// A ticket of a stateless submission is its job.

@@ -88,10 +88,11 @@ void EpisodeWriter::Work() {
     writing_ = due.size();
     lock.unlock();
     for (auto& [token, source] : due) {
-      json::object document = source();
-      documents_->PutThen(
-          kEpisodeDocuments, token, std::move(document),
-          [this, source = std::move(source)](const Status& status) { Written(status); });
+      std::string document = source();
+      // Shared: what it holds must not be copied with the call.
+      auto held = std::make_shared<Source>(std::move(source));
+      documents_->PutTextThen(kEpisodeDocuments, token, std::move(document),
+                              [this, held](const Status& status) { Written(status); });
     }
     lock.lock();
   }

@@ -27,9 +27,9 @@ class EpisodeWriter {
   /// And a change, for the next one: a turn that takes less is not worth a write.
   static constexpr Seconds kChangeDelay{0.25};
 
-  /// Makes the document as it is now. Called on the writer's thread, under no lock; what it holds
-  /// stays alive until the document is written.
-  using Source = std::function<json::object()>;
+  /// Makes the document's JSON as it is now. Called on the writer's thread, under no lock; what it
+  /// holds stays alive until the document is written.
+  using Source = std::function<std::string()>;
 
   explicit EpisodeWriter(DocumentStore* documents);
   ~EpisodeWriter() { Stop(); }

@@ -66,7 +66,7 @@ void AddTask(const ObservationContext& context, json::object* out) {
 /// The members that every observation has.
 json::object Base(const ObservationContext& context, std::string_view status) {
   const Episode& episode = *context.episode;
-  json::object out;
+  json::object out(context.storage);
   out.reserve(40);  // of the largest
   out["task_id"] = episode.config().task_id;
   out["status"] = status;
@@ -145,12 +145,44 @@ json::array PlainFlags(const json::object& verdict) {
 
 }  // namespace
 
-json::object ToJson(Envelope envelope) {
-  json::value observation(std::move(envelope.observation));
-  MakeFinite(&observation);
+void Observation::State::Serialise() {
+  for (auto& member : members) MakeFinite(&member.value());
+  if (const json::object& own = GetObject(members, "metadata"); !own.empty())
+    metadata = json::serialize(own);
+  text = json::serialize(members);
+  if (more == nullptr || more->text.empty()) return;
+  text.reserve(text.size() + more->text.size() + 1);
+  text.back() = ',';
+  text.append(more->text) += '}';
+}
+
+json::object Observation::Members() const {
+  if (empty()) return {};
+  json::object members = state_->members;
+  if (state_->more != nullptr)
+    for (const auto& [key, value] : state_->more->members) members[key] = value;
+  return members;
+}
+
+std::string ToText(const Envelope& envelope) {
+  const std::string_view observation = envelope.observation.text();
+  const std::string_view metadata = envelope.observation.metadata();
+  std::string text;
+  text.reserve(observation.size() + metadata.size() + 80);
+  text += R"({"observation":)";
+  text += observation;
+  text += R"(,"reward":)";
+  text += json::serialize(OrNull(envelope.reward));
+  text += envelope.done ? R"(,"done":true)" : R"(,"done":false)";
+  if (!metadata.empty()) text.append(R"(,"metadata":)").append(metadata);
+  text += '}';
+  return text;
+}
+
+json::object ToJson(const Envelope& envelope) {
   json::object out;
-  out.reserve(4);
-  json::object metadata = GetObject(observation.get_object(), "metadata");
+  json::object observation = envelope.observation.Members();
+  json::object metadata = GetObject(observation, "metadata");
   out["observation"] = std::move(observation);
   out["reward"] = OrNull(envelope.reward);
   out["done"] = envelope.done;
@@ -218,6 +250,26 @@ json::object ReadyObservation(const ObservationContext& context) {
   json::object out = Base(context, "ready");
   AddTask(context, &out);
   return out;
+}
+
+json::object ReadyMembers(const ObservationContext& context) { return Base(context, "ready"); }
+
+TaskPart ReadyTaskPart(const ObservationContext& context) {
+  TaskPart part;
+  if (context.episode->config().full_detail) return part;
+  AddTask(context, &part.members);
+  for (auto& member : part.members) MakeFinite(&member.value());
+  const std::string text = json::serialize(part.members);
+  part.text = text.substr(1, text.size() - 2);
+  return part;
+}
+
+std::string ReadyTaskKey(const ObservationContext& context) {
+  const EpisodeConfig& config = context.episode->config();
+  return json::serialize(json::array{config.full_detail, config.timing, config.max_turns,
+                                     config.backend_hint, GetString(config.judging, "baseline"),
+                                     config.reward_mode, ToString(config.emission),
+                                     config.timing ? *context.hardware : json::object()});
 }
 
 json::object JudgedObservation(const ObservationContext& context, const Ticket& ticket,

@@ -1,7 +1,11 @@
 #pragma once
 
+#include <array>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "base/json.h"
 #include "broker/jobs.h"
@@ -10,16 +14,74 @@
 
 namespace assay::openenv {
 
+/// What a task adds to the first observation of an episode: most of its bytes, nearly always the
+/// same.
+struct TaskPart {
+  json::object members;
+  std::string text;  ///< their JSON without the braces
+};
+
+/// An observation as it is sent, and kept to be sent again: made in one piece of memory, serialised
+/// once, then only shared.
+class Observation {
+ public:
+  Observation() = default;
+  explicit Observation(const json::object& members)
+      : Observation(Make([&](const json::storage_ptr&) { return members; })) {}
+
+  /// Of what `members(storage)` returns, which should live in `storage`, and `more` behind it (no
+  /// name twice; null: nothing). Numbers that are not finite become null.
+  template <typename Members>
+  static Observation Make(Members members, std::shared_ptr<const TaskPart> more = nullptr) {
+    auto state = std::make_shared_for_overwrite<State>();
+    state->members = members(json::storage_ptr(&state->memory));
+    state->more = std::move(more);
+    state->Serialise();
+    Observation made;
+    made.state_ = std::move(state);
+    return made;
+  }
+
+  [[nodiscard]] bool empty() const { return state_ == nullptr; }
+  /// The JSON of an object; of an empty one "{}".
+  [[nodiscard]] std::string_view text() const {
+    return empty() ? std::string_view("{}") : state_->text;
+  }
+  /// The JSON of its metadata; empty when it has none.
+  [[nodiscard]] std::string_view metadata() const {
+    return empty() ? std::string_view() : state_->metadata;
+  }
+  /// A copy for the few who look inside.
+  [[nodiscard]] json::object Members() const;
+
+ private:
+  struct State {
+    State() = default;
+    State(const State&) = delete;
+    State& operator=(const State&) = delete;
+    void Serialise();
+
+    std::array<unsigned char, 4096> space;  // NOLINT: uninitialised on purpose, most need no more
+    json::monotonic_resource memory{space.data(), space.size()};
+    json::object members{&memory};
+    std::shared_ptr<const TaskPart> more;
+    std::string text;
+    std::string metadata;
+  };
+  std::shared_ptr<const State> state_;
+};
+
 /// The reply to a reset or a step. `reward` and `done` travel beside the observation.
 struct Envelope {
-  json::object observation;
-  std::optional<double> reward;  ///< none only at a reset
+  Observation observation;
+  std::optional<double> reward{};  ///< none only at a reset
   bool done = false;
 };
 
 /// {"observation": ..., "reward": ..., "done": ...} and, when it has any, "metadata" a second time
-/// beside the observation, where newer clients look for it. Numbers that are not finite are null.
-json::object ToJson(Envelope envelope);
+/// beside the observation, where newer clients look for it. A reward that is not finite is null.
+std::string ToText(const Envelope& envelope);
+json::object ToJson(const Envelope& envelope);
 
 /// A verdict as the episode sees it, and what it is worth.
 struct Scored {
@@ -43,10 +105,17 @@ struct ObservationContext {
   const json::object* hardware = nullptr;
   std::string token;  ///< to resume with; empty in the deterministic profile
   size_t feedback_bytes = 6400;
+  json::storage_ptr storage{};  ///< where observations are made
 };
 
 /// After a reset: everything about the task.
 json::object ReadyObservation(const ObservationContext& context);
+/// The same in two parts: what differs between episodes, and what the task adds. An episode that
+/// repeats the task everywhere has all in the first.
+json::object ReadyMembers(const ObservationContext& context);
+TaskPart ReadyTaskPart(const ObservationContext& context);
+/// All that ReadyTaskPart() depends on beside the task.
+std::string ReadyTaskKey(const ObservationContext& context);
 /// After a verdict. `job`: for the times it spent; may be null for a refused submission.
 json::object JudgedObservation(const ObservationContext& context, const Ticket& ticket,
                                const json::object& verdict, const Scored& scored, const Job* job);

@@ -183,8 +183,11 @@ http::Response Unprocessable(json::array errors) {
 }
 
 http::Response ToResponse(const Environment::Answer& answer) {
-  if (const auto* envelope = std::get_if<Envelope>(&answer))
-    return Response::Json(ToJson(*envelope));
+  if (const auto* envelope = std::get_if<Envelope>(&answer)) {
+    Response response;
+    response.body = ToText(*envelope);
+    return response;
+  }
   const auto& error = std::get<ProtocolError>(answer);
   if (error.code == "VALIDATION_ERROR") return Unprocessable(error.errors);
   return Detail(400, error.message);

@@ -54,8 +54,12 @@ Result<std::shared_ptr<EpisodeRun>> EpisodeRun::Load(std::shared_ptr<const Host>
     return Err(ErrorCode::kInvalid, "task {} has changed since the episode began; reset", task->id);
   auto run = std::make_shared<EpisodeRun>(std::move(host), std::move(episode), std::move(task),
                                           token, owner);
-  run->last_ = GetObject(*document, "last");
-  run->best_ = GetObject(*document, "best");
+  const auto read = [&](std::string_view name) {
+    const json::object& members = GetObject(*document, name);
+    return members.empty() ? Observation() : Observation(members);
+  };
+  run->last_ = read("last");
+  run->best_ = read("best");
   const json::value* reward = document->if_contains("last_reward");
   if (reward != nullptr && reward->is_number()) run->last_reward_ = reward->to_number<double>();
   run->FindJobs();
@@ -93,11 +97,15 @@ ObservationContext EpisodeRun::Context() {
 
 Envelope EpisodeRun::Ready(const std::vector<std::string>& ignored) {
   const std::lock_guard lock(mutex_);
-  Envelope envelope{.observation = ReadyObservation(Context()), .reward = {}, .done = false};
-  if (!ignored.empty())
-    envelope.observation["metadata"] = {{"ignored_reset_members", json::value_from(ignored)}};
+  ObservationContext context = Context();
   Persist(/*fresh=*/true);
-  return envelope;
+  const auto members = [&](json::storage_ptr storage) {
+    context.storage = std::move(storage);
+    json::object made = ReadyMembers(context);
+    if (!ignored.empty()) made["metadata"] = {{"ignored_reset_members", json::value_from(ignored)}};
+    return made;
+  };
+  return {.observation = Observation::Make(members, host_->task_parts->Get(context))};
 }
 
 /// Settles what was judged while nobody was there, for a poll to report; what never reached the
@@ -126,11 +134,12 @@ Envelope EpisodeRun::Resumed() {
     for (auto& [key, value] : QueuedObservation(context, *open, "Still being judged."))
       observation[key] = value;
   } else if (!last_.empty()) {
-    for (const auto& [key, value] : last_) observation[key] = value;
+    const json::object last = last_.Members();
+    for (const auto& [key, value] : last) observation[key] = value;
     reward = last_reward_;
-    (void)episode_.Report(GetString(last_, "ticket"));
+    (void)episode_.Report(GetString(last, "ticket"));
   }
-  return {.observation = std::move(observation), .reward = reward, .done = episode_.done()};
+  return {.observation = Observation(observation), .reward = reward, .done = episode_.done()};
 }
 
 void EpisodeRun::Submit(Action action, TimePoint deadline, Reply reply) {
@@ -138,15 +147,18 @@ void EpisodeRun::Submit(Action action, TimePoint deadline, Reply reply) {
   std::unique_lock lock(mutex_);
   const Episode::Admission admission = episode_.Admit(check);
   if (admission == Episode::Admission::kOver) {
-    Envelope over{.observation = OverObservation(Context(), last_), .reward = 0, .done = true};
+    Envelope over{.observation = Observation(OverObservation(Context(), last_.Members())),
+                  .reward = 0,
+                  .done = true};
     lock.unlock();
     return reply(std::move(over));
   }
   ++episode_.step_count;
   if (admission == Episode::Admission::kWait) {
-    Envelope queued{.observation = QueuedObservation(Context(), *episode_.Open(),
-                                                     "All turns are taken and one submission is "
-                                                     "still being judged; this one was not taken."),
+    Envelope queued{.observation = Observation(QueuedObservation(
+                        Context(), *episode_.Open(),
+                        "All turns are taken and one submission is still being judged; this one "
+                        "was not taken.")),
                     .reward = 0,
                     .done = false};
     Persist();
@@ -204,11 +216,12 @@ void EpisodeRun::Send(const std::shared_ptr<Sending>& sending) {
     }
   }
   host_->context.jobs->SubmitThen(
-      sending->job,
-      [self = shared_from_this(), sending](const Result<Job>& job) { self->Sent(sending, job); });
+      sending->job, [self = shared_from_this(), sending](const Result<SharedJob>& job) {
+        self->Sent(sending, job);
+      });
 }
 
-void EpisodeRun::Sent(const std::shared_ptr<Sending>& sending, const Result<Job>& job) {
+void EpisodeRun::Sent(const std::shared_ptr<Sending>& sending, const Result<SharedJob>& job) {
   if (job.ok()) {
     {
       const std::lock_guard lock(mutex_);
@@ -218,10 +231,10 @@ void EpisodeRun::Sent(const std::shared_ptr<Sending>& sending, const Result<Job>
     if (!sending->defer) return Await(sending->job.id, sending->deadline, sending->reply);
     std::unique_lock lock(mutex_);
     const Ticket* ticket = episode_.Find(sending->job.id);
-    Envelope queued{
-        .observation = QueuedObservation(Context(), *ticket, "Taken; it is judged later."),
-        .reward = 0,
-        .done = false};
+    Envelope queued{.observation = Observation(
+                        QueuedObservation(Context(), *ticket, "Taken; it is judged later.")),
+                    .reward = 0,
+                    .done = false};
     lock.unlock();
     return sending->reply(std::move(queued));
   }
@@ -301,9 +314,10 @@ void EpisodeRun::OnDeadline(const std::weak_ptr<Wait>& weak) {
   if (wait == nullptr || !Take(wait)) return;
   std::unique_lock lock(mutex_);
   const Ticket* ticket = episode_.Find(wait->ticket);
-  Envelope queued{.observation = QueuedObservation(Context(), *ticket, "Still being judged."),
-                  .reward = 0,
-                  .done = episode_.done()};
+  Envelope queued{
+      .observation = Observation(QueuedObservation(Context(), *ticket, "Still being judged.")),
+      .reward = 0,
+      .done = episode_.done()};
   lock.unlock();
   wait->reply(std::move(queued));
 }
@@ -316,7 +330,14 @@ Envelope EpisodeRun::Judge(const std::string& id, const json::object& verdict, c
   const bool first = episode_.Settle(id, scored.outcome).first;
   const std::optional<double> paid = report ? episode_.Report(id) : std::nullopt;
   const Ticket& ticket = *episode_.Find(id);
-  Envelope envelope{.observation = JudgedObservation(Context(), ticket, verdict, scored, job),
+  const auto members = [&](json::storage_ptr storage) {
+    ObservationContext context = Context();
+    context.storage = std::move(storage);
+    json::object made = JudgedObservation(context, ticket, verdict, scored, job);
+    if (report && !first && !paid) made["flags"].as_array().emplace_back("already_reported");
+    return made;
+  };
+  Envelope envelope{.observation = Observation::Make(members),
                     .reward = report ? paid.value_or(0) : ticket.reward,
                     .done = episode_.done()};
   if (first) {
@@ -324,8 +345,6 @@ Envelope EpisodeRun::Judge(const std::string& id, const json::object& verdict, c
     Remember(envelope);
   } else if (paid) {
     Persist();
-  } else if (report) {
-    envelope.observation["flags"].as_array().emplace_back("already_reported");
   }
   return envelope;
 }
@@ -335,7 +354,7 @@ Envelope EpisodeRun::Infra(const std::string& id, Outcome::Kind kind, std::strin
                            std::string_view message) {
   episode_.Settle(id, Outcome{.kind = kind, .status = "infra_error"});
   (void)episode_.Report(id);
-  Envelope envelope{.observation = InfraObservation(Context(), name, message),
+  Envelope envelope{.observation = Observation(InfraObservation(Context(), name, message)),
                     .reward = 0,
                     .done = episode_.done()};
   Remember(envelope);
@@ -347,7 +366,9 @@ bool EpisodeRun::Poll(const std::string& given, TimePoint deadline, Reply reply)
   const Ticket* ticket = given.empty() ? episode_.Unreported() : episode_.Find(given);
   if (given.empty() && ticket == nullptr) ticket = episode_.Open();
   if (ticket == nullptr && given.empty() && episode_.done()) {
-    Envelope over{.observation = OverObservation(Context(), last_), .reward = 0, .done = true};
+    Envelope over{.observation = Observation(OverObservation(Context(), last_.Members())),
+                  .reward = 0,
+                  .done = true};
     lock.unlock();
     reply(std::move(over));
     return true;
@@ -367,7 +388,8 @@ bool EpisodeRun::Poll(const std::string& given, TimePoint deadline, Reply reply)
   // Settled without a job: it was refused or never taken. The last reply said so.
   lock.lock();
   Envelope again{
-      .observation = last_.empty() ? QueuedObservation(Context(), *episode_.Find(id), "") : last_,
+      .observation =
+          last_.empty() ? Observation(QueuedObservation(Context(), *episode_.Find(id), "")) : last_,
       .reward = 0,
       .done = episode_.done()};
   lock.unlock();
@@ -433,7 +455,7 @@ bool EpisodeRun::Judging() {
 
 json::object EpisodeRun::Best() {
   const std::lock_guard lock(mutex_);
-  return best_;
+  return best_.Members();
 }
 
 void EpisodeRun::Remember(const Envelope& envelope) {
@@ -443,14 +465,18 @@ void EpisodeRun::Remember(const Envelope& envelope) {
 }
 
 /// The lock is held.
-json::object EpisodeRun::Document() const {
-  return {{"owner", owner_},
-          {"task_sha256", task_->sha256},
-          {"updated_at", UnixNow()},
-          {"episode", episode_.ToJson()},
-          {"last", last_},
-          {"last_reward", last_reward_ ? json::value(*last_reward_) : json::value(nullptr)},
-          {"best", best_}};
+std::string EpisodeRun::Document() const {
+  std::string text = json::serialize(json::object{
+      {"owner", owner_},
+      {"task_sha256", task_->sha256},
+      {"updated_at", UnixNow()},
+      {"episode", episode_.ToJson()},
+      {"last_reward", last_reward_ ? json::value(*last_reward_) : json::value(nullptr)}});
+  text.reserve(text.size() + last_.text().size() + best_.text().size() + 32);
+  text.back() = ',';
+  text.append(R"("last":)").append(last_.text());
+  text.append(R"(,"best":)").append(best_.text()) += '}';
+  return text;
 }
 
 /// The lock is held. An episode without a token is that of one stateless request.

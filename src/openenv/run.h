@@ -15,16 +15,18 @@
 #include "openenv/episode_writer.h"
 #include "openenv/observation.h"
 #include "openenv/openenv.h"
+#include "openenv/task_parts.h"
 
 namespace assay::openenv {
 
-/// What every part of the environment server shares. Read by all threads, changed by none.
+/// What every part of the environment server shares. Thread-safe.
 struct Host {
   explicit Host(OpenEnvContext given)
       : context(std::move(given)),
         catalog(context.tasks),
         settings(context.settings),
-        writer(std::make_unique<EpisodeWriter>(context.documents)) {}
+        writer(std::make_unique<EpisodeWriter>(context.documents)),
+        task_parts(std::make_unique<TaskParts>()) {}
 
   [[nodiscard]] json::object Hardware() const {
     return context.hardware ? context.hardware() : json::object{};
@@ -34,6 +36,7 @@ struct Host {
   const Catalog catalog;
   const Settings& settings;
   const std::unique_ptr<EpisodeWriter> writer;
+  const std::unique_ptr<TaskParts> task_parts;
 };
 
 /// A live episode: the bookkeeping (Episode), its jobs, the requests that wait for them, and its
@@ -109,7 +112,7 @@ class EpisodeRun : public std::enable_shared_from_this<EpisodeRun> {
   void FindJobs();
   void CatchUp();
   void Send(const std::shared_ptr<Sending>& sending);
-  void Sent(const std::shared_ptr<Sending>& sending, const Result<Job>& job);
+  void Sent(const std::shared_ptr<Sending>& sending, const Result<SharedJob>& job);
   void Await(const std::string& ticket, TimePoint deadline, Reply reply);
   void OnJob(const std::weak_ptr<Wait>& weak, const Job& job);
   void OnDeadline(const std::weak_ptr<Wait>& weak);
@@ -120,7 +123,7 @@ class EpisodeRun : public std::enable_shared_from_this<EpisodeRun> {
                  std::string_view message);
   void CancelOpen();
   void Remember(const Envelope& envelope);
-  [[nodiscard]] json::object Document() const;
+  [[nodiscard]] std::string Document() const;
   void Persist(bool fresh = false);
 
   const std::shared_ptr<const Host> host_;
@@ -130,9 +133,9 @@ class EpisodeRun : public std::enable_shared_from_this<EpisodeRun> {
   const json::object hardware_;
   std::mutex mutex_;  ///< guards what follows
   Episode episode_;
-  json::object last_;  ///< observation of the last verdict
+  Observation last_;  ///< observation of the last verdict
   std::optional<double> last_reward_;
-  json::object best_;
+  Observation best_;
   std::vector<std::shared_ptr<Wait>> waits_;
   std::set<std::string> sending_;  ///< tickets on their way into the queue
   uint64_t listeners_ = 0;         ///< changes when waits are dropped

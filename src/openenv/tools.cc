@@ -83,17 +83,18 @@ ToolResult FromAnswer(Environment::Answer answer) {
   if (auto* error = std::get_if<ProtocolError>(&answer))
     return Refuse(error->code == "VALIDATION_ERROR" ? "invalid_args" : "execution_error",
                   error->message);
-  Envelope& envelope = std::get<Envelope>(answer);
+  const Envelope& envelope = std::get<Envelope>(answer);
   ToolResult result;
   result.reward = envelope.reward;
   result.done = envelope.done;
-  const std::string status = GetString(envelope.observation, "status");
+  json::object whole = ToJson(envelope);
+  const json::object& observation = GetObject(whole, "observation");
+  const std::string status = GetString(observation, "status");
   result.text = status == "ready"
-                    ? GetString(envelope.observation, "prompt")
-                    : "Status: " + status + ".\n" + GetString(envelope.observation, "feedback");
+                    ? GetString(observation, "prompt")
+                    : "Status: " + status + ".\n" + GetString(observation, "feedback");
   if (envelope.done && status != "episode_over")
-    result.text += "\nThe episode is over: " + GetString(envelope.observation, "done_reason") + ".";
-  json::object whole = ToJson(std::move(envelope));
+    result.text += "\nThe episode is over: " + GetString(observation, "done_reason") + ".";
   result.data = std::move(whole["observation"].as_object());
   result.data["reward"] = whole["reward"];
   result.data["done"] = whole["done"];

@@ -35,11 +35,6 @@ json::object InvalidMessage(json::array errors) {
   return ErrorMessage(ProtocolError::Invalid("the message is not valid", std::move(errors)));
 }
 
-json::object ToMessage(Environment::Answer answer) {
-  if (const auto* error = std::get_if<ProtocolError>(&answer)) return ErrorMessage(*error);
-  return Message("observation", ToJson(std::get<Envelope>(std::move(answer))));
-}
-
 class OpenEnvConnection : public Connection {
  public:
   OpenEnvConnection(std::shared_ptr<Service> service, http::Identity who,
@@ -115,10 +110,20 @@ class OpenEnvConnection : public Connection {
     Finish(std::move(response));
   }
 
+  void Answered(std::string_view operation, const json::object& request,
+                const Environment::Answer& answer) {
+    if (const auto* error = std::get_if<ProtocolError>(&answer))
+      return Record(operation, request, ErrorMessage(*error));
+    const auto& envelope = std::get<Envelope>(answer);
+    if (telemetry_.open())
+      telemetry_.Record(operation, request, Message("observation", ToJson(envelope)));
+    FinishText(R"({"type":"observation","data":)" + ToText(envelope) + "}");
+  }
+
   void Reset(const json::object& message) {
     if (Refused(message, Data::kOptional)) return;
     if (service()->settings().production) return RefuseInProduction();
-    Record("reset", message, ToMessage(environment()->Reset(GetObject(message, "data"))));
+    Answered("reset", message, environment()->Reset(GetObject(message, "data")));
   }
 
   void Step(const json::object& message) {
@@ -138,11 +143,10 @@ class OpenEnvConnection : public Connection {
                     ErrorMessage(ProtocolError::Invalid("the action is not valid",
                                                         std::move(parsed.errors))));
     // Only the telemetry wants the message again, and it may be long.
-    environment()->Step(std::move(parsed.action), service()->settings().reply_deadline,
-                        [self = Self(), message = telemetry_.open() ? message : json::object()](
-                            Environment::Answer answer) {
-                          self->Record("step", message, ToMessage(std::move(answer)));
-                        });
+    environment()->Step(
+        std::move(parsed.action), service()->settings().reply_deadline,
+        [self = Self(), message = telemetry_.open() ? message : json::object()](
+            const Environment::Answer& answer) { self->Answered("step", message, answer); });
   }
 
   void CallToolByStep(const json::object& message, const json::object& data) {

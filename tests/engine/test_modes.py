@@ -92,9 +92,7 @@ def test_baselines_are_timed_beside_the_reference(run_assay, files):
     rounds = timing["candidate_us"]["n"]
     for name, baseline in timing["baselines"].items():
         assert baseline["us"]["n"] == rounds, name
-        ratio = baseline["us"]["median"] / timing["candidate_us"]["median"]
-        assert baseline["speedup"]["low"] <= baseline["speedup"]["high"]
-        assert baseline["speedup"]["value"] == pytest.approx(ratio, rel=0.5), "medians of ratios and ratios of medians"
+        assert 0 < baseline["speedup"]["low"] <= baseline["speedup"]["value"] <= baseline["speedup"]["high"], name
     assert timing["baselines"]["eager"] == {"us": timing["reference_us"], "speedup": timing["speedup"]}
     assert "baselines" in verdict["phases_ms"]
 
