@@ -98,13 +98,14 @@ Status Evaluation::RunTool(const ToolPlan& plan, ToolRun* run) {
     Device* device;
     RuntimeProcess* process;
     std::unique_ptr<BackgroundSet::Member>* member;
-    ~Ended() {
+    void End() const {
       member->reset();
       const std::shared_lock guard(device->lock());
       if (process->Alive()) KillTree(process);
     }
+    ~Ended() { End(); }
   };
-  std::optional<Ended> ended(std::in_place, device_, process, &member);
+  const Ended ended{device_, process, &member};
   const MemoryWatch::Token memory = device_->memory_watch().Watch(process->process().pid());
   ASSAY_ASSIGN_OR_RETURN(const json::object hello,
                          WaitReady(process, DeadlineIn(Seconds(device_->limits().warm_s))));
@@ -121,7 +122,7 @@ Status Evaluation::RunTool(const ToolPlan& plan, ToolRun* run) {
   } else {
     Become(plan, program, process, run);
   }
-  ended.reset();
+  ended.End();
   if (memory->load())
     run->stopped = fmt::format("stopped: it used more than {} MiB of host memory",
                                device_->limits().memory_bytes >> 20);
