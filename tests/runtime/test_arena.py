@@ -22,7 +22,8 @@ class Piece:
 def store(monkeypatch):
     """A store that may keep 64 pages of a device with ``store.room`` bytes."""
     kept = ArenaStore("cpu")
-    kept.most, kept.made, kept.room = 64 * GPU_PAGE, [], 1000 * GPU_PAGE
+    kept.device = "cuda"
+    kept.most, kept.made, kept.emptied, kept.room = 64 * GPU_PAGE, [], [], 1000 * GPU_PAGE
 
     def create(device, size, sealed):
         if sum(piece.size for piece in kept.made if not piece.closed) + size > kept.room:
@@ -32,6 +33,7 @@ def store(monkeypatch):
 
     monkeypatch.setattr(arena.Arena, "create", staticmethod(create))
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: kept.emptied.append(True))
     return kept
 
 
@@ -70,6 +72,7 @@ def test_what_is_kept_makes_room_when_there_is_none(store):
     store.give("shared", small)
     store.room = GPU_PAGE
     assert store.take("expected", GPU_PAGE).size == GPU_PAGE and small.closed
+    assert store.emptied, "what torch keeps for later is given back too"
 
 
 def test_no_memory_is_said_where_nothing_is_kept(store):

@@ -5,6 +5,7 @@ sealed memfd. The owner maps it for reading and writing, the importer as it is t
 """
 
 import ctypes
+import gc
 import os
 
 import torch
@@ -82,9 +83,12 @@ class ArenaStore:
         try:
             return Arena.create(self.device, size, sealed)
         except native.NativeError:
-            if not self.kept:
+            if self.device == "cpu":
                 raise
+        # What is kept here, and what torch keeps of an examination's large tensors, makes room.
         self.clear()
+        gc.collect()
+        torch.cuda.empty_cache()
         return Arena.create(self.device, size, sealed)
 
     def give(self, kind: str, arena: Arena) -> None:

@@ -87,6 +87,7 @@ class Judge:
         self.tasks.move_to_end(key)
         task = self.tasks[key].for_lane()
         self.examined[request["lane"]] = task
+        self._trim()
         return {
             "input_bytes": task.input_bytes,
             "output_bytes": task.output_bytes,
