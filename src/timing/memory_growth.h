@@ -12,10 +12,14 @@ struct MemorySample {
   uint64_t device_bytes = 0;  ///< used on the card, by all; 0 where it is not told
 };
 
-/// Bytes by which memory grows with every call, where it does: in each of two parts of the rounds,
-/// by an output's size for nearly every call. 0 where it does not, or where that cannot be told
-/// from what allocators do (a few outputs, or small ones). First rounds (two, and of many the first
-/// half) say nothing: they fill caches, compile and tune.
+/// Growth that is no less than this can be told from allocators' pieces: on the card 20 MiB, the
+/// largest of torch's usual ones.
+inline constexpr double kDevicePiece = 24u << 20;
+inline constexpr double kHostPiece = 2u << 20;
+
+/// Bytes by which memory grows with every call, where it does: in each of the rounds that the
+/// samples are of, by an output's size for nearly every call and by more than a piece. 0 where it
+/// does not. The first round says nothing: what allocators hold free is used up in it.
 double MemoryGrowth(std::span<const MemorySample> samples, uint64_t output_bytes);
 
 }  // namespace assay

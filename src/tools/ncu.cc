@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 #include <cstdlib>
 #include <map>
+#include <set>
 
 #include "base/strings.h"
 
@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kMaxName = 160;
 constexpr size_t kMaxColumns = 4000;
-constexpr size_t kMaxRows = 4 * kMaxNcuLaunches;
+constexpr size_t kMaxRows = 2 * kMaxNcuLaunches;
 constexpr size_t kMaxStalls = 3;
 constexpr double kLeastStall = 0.05;  ///< of the time: below it a reason explains nothing
 constexpr double kMostUs = 1e9;
@@ -97,6 +97,12 @@ std::string ShortName(std::string_view text) {
   if (const size_t at = name.find('('); at != std::string::npos && at > 0) name.resize(at);
   if (name.starts_with("void ")) name.erase(0, 5);
   return TruncateMiddle(Trim(name), kMaxName);
+}
+
+/// Demanglers disagree on spaces: "f<int, 2>", "f<int,2>".
+std::string Spaceless(std::string name) {
+  std::erase(name, ' ');
+  return name;
 }
 
 std::string StallName(std::string_view metric) {
@@ -219,29 +225,23 @@ json::value OrNull(const std::optional<double>& figure) {
 
 }  // namespace
 
-std::vector<std::string> NcuArguments(const std::vector<std::string>& kernels) {
+std::vector<std::string> NcuArguments() {
   std::vector<std::string> arguments = {
-      "--csv", "--page", "raw", "--print-units", "base", "--print-kernel-base", "function",
+      "--csv", "--page", "raw", "--print-units", "base", "--print-kernel-base", "demangled",
       // Set clocks would disturb whoever uses the card next.
       "--clock-control", "none", "--target-processes", "all", "--profile-from-start", "off",
+      // Filters by name are left to ReadNcu: a name with parameters is no pattern.
       "--launch-count", std::to_string(kMaxNcuLaunches)};
   for (const char* section : {"SpeedOfLight", "LaunchStats", "Occupancy", "WarpStateStats"})
     arguments.insert(arguments.end(), {"--section", section});
   arguments.insert(arguments.end(), {"--metrics", std::string(kFigures[2].metrics[0])});
-  std::vector<std::string> plain;
-  for (const std::string& name : kernels)
-    if (!name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
-          return std::isalnum(c) != 0 || c == '_';
-        }))
-      plain.push_back(name);
-  // A name that could be read as a pattern would choose others: then all are looked at.
-  if (plain.empty() || plain.size() != kernels.size()) return arguments;
-  arguments.insert(arguments.end(), {"--kernel-name-base", "mangled", "--kernel-name",
-                                     "regex:^(" + Join(plain, "|") + ")$"});
   return arguments;
 }
 
-Result<NcuSummary> ReadNcu(std::string_view printed) {
+Result<NcuSummary> ReadNcu(std::string_view printed, const std::vector<std::string>& own) {
+  std::set<std::string> wanted;
+  for (const std::string& name : own) wanted.insert(Spaceless(ShortName(name)));
+  bool others = false;
   std::vector<std::string> columns;
   std::vector<Sums> kernels;
   size_t rows = 0;
@@ -261,6 +261,10 @@ Result<NcuSummary> ReadNcu(std::string_view printed) {
     const std::optional<double> ns = Number(Cell(row, kDuration), kMostUs * 1e3);
     if (Trim(Cell(row, "ID")).empty() || !ns || *ns <= 0) continue;
     const std::string name = ShortName(Cell(row, "Kernel Name"));
+    if (!wanted.empty() && !wanted.contains(Spaceless(name))) {
+      others = true;
+      continue;
+    }
     auto found = std::find_if(kernels.begin(), kernels.end(),
                               [&](const Sums& sums) { return sums.kernel.name == name; });
     if (found == kernels.end()) {
@@ -269,6 +273,9 @@ Result<NcuSummary> ReadNcu(std::string_view printed) {
     }
     AddLaunch(row, *ns / 1e3, &*found);
   }
+  if (kernels.empty() && others)
+    return Err(ErrorCode::kUnavailable,
+               "none of the kernels that it looked at is the submission's own");
   if (kernels.empty()) return WhyNothing(printed);
   std::stable_sort(kernels.begin(), kernels.end(),
                    [](const Sums& a, const Sums& b) { return a.us > b.us; });

@@ -35,16 +35,16 @@ struct NcuSummary {
 };
 
 inline constexpr size_t kMaxNcuKernels = 8;
-inline constexpr int kMaxNcuLaunches = 16;
+inline constexpr int kMaxNcuLaunches = 48;
 
-/// Arguments of ncu, without a program to run. `kernels`: mangled names of those to look at; empty:
-/// all. Only what the program launches between cudaProfilerStart() and Stop() is looked at. No
-/// clock is set.
-std::vector<std::string> NcuArguments(const std::vector<std::string>& kernels);
+/// Arguments of ncu, without a program to run. Only what the program launches between
+/// cudaProfilerStart() and Stop() is looked at. No clock is set.
+std::vector<std::string> NcuArguments();
 
-/// Reads what ncu printed for NcuArguments(). Text of an untrusted process: bounded and checked
-/// for sense, not for truth. kUnavailable says why there are no figures, in words for people.
-Result<NcuSummary> ReadNcu(std::string_view printed);
+/// Reads what ncu printed for NcuArguments(), on either stream. `own`: demangled names of the
+/// kernels to keep; empty: all. Text of an untrusted process: bounded and checked for sense, not
+/// for truth. kUnavailable says why there are no figures, in words for people.
+Result<NcuSummary> ReadNcu(std::string_view printed, const std::vector<std::string>& own);
 
 /// The `kernels` and `left_out` of a verdict's `profile.ncu`.
 json::object ToJson(const NcuSummary& summary);

@@ -7,6 +7,7 @@ namespace assay {
 namespace {
 
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -26,7 +27,7 @@ constexpr std::string_view kPrinted =
 )csv";
 
 TEST(Ncu, ReadsTheTable) {
-  const Result<NcuSummary> summary = ReadNcu(kPrinted);
+  const Result<NcuSummary> summary = ReadNcu(kPrinted, {});
   ASSERT_TRUE(summary.ok()) << summary.error().message;
   ASSERT_THAT(summary->kernels, SizeIs(2));
   const NcuKernel& gelu = summary->kernels[0];
@@ -51,7 +52,7 @@ TEST(Ncu, ReadsTheTable) {
 }
 
 TEST(Ncu, LineAndJsonSayTheSame) {
-  const NcuSummary summary = *ReadNcu(kPrinted);
+  const NcuSummary summary = *ReadNcu(kPrinted, {});
   EXPECT_EQ(NcuLine(summary.kernels[0]),
             "gelu_kernel: 33.12 us; SM 13.5 %; memory 92.5 %; DRAM 91.2 %; occupancy 61 % of 62.5 "
             "%, bounded by registers; 42 registers; warps wait: long scoreboard 81 % (waits for "
@@ -65,7 +66,7 @@ TEST(Ncu, LineAndJsonSayTheSame) {
 
 TEST(Ncu, SaysWhyThereIsNothing) {
   const auto why = [](std::string_view printed) {
-    const Result<NcuSummary> summary = ReadNcu(printed);
+    const Result<NcuSummary> summary = ReadNcu(printed, {});
     return summary.ok() ? std::string("a table") : summary.error().message;
   };
   EXPECT_THAT(why("==PROF== Connected to process 5\n==ERROR== ERR_NVGPUCTRPERM - The user does not "
@@ -84,7 +85,7 @@ TEST(Ncu, HostileTextIsBoundedAndNotBelieved) {
   for (int i = 0; i < 1000; ++i)
     printed += "\"" + std::to_string(i) + "\",\"k" + std::to_string(i) + std::string(500, 'x') +
                "\x1b[31m\",\"" + std::to_string(1000 + i) + "\"\n";
-  const NcuSummary summary = *ReadNcu(printed);
+  const NcuSummary summary = *ReadNcu(printed, {});
   EXPECT_THAT(summary.kernels, SizeIs(kMaxNcuKernels));
   EXPECT_GT(summary.left_out, 0);
   for (const NcuKernel& kernel : summary.kernels) {
@@ -93,20 +94,28 @@ TEST(Ncu, HostileTextIsBoundedAndNotBelieved) {
   }
   for (const char* time : {"-1", "nan", "inf", "1e300", "0", "12x", ""})
     EXPECT_FALSE(ReadNcu("\"ID\",\"Kernel Name\",\"gpu__time_duration.sum\"\n\"0\",\"k\",\"" +
-                         std::string(time) + "\"\n")
+                             std::string(time) + "\"\n",
+                         {})
                      .ok())
         << time;
-  EXPECT_FALSE(ReadNcu("\"ID\",\"gpu__time_duration.sum\"\n\"0,\"5\n").ok());
-  EXPECT_FALSE(ReadNcu("\"ID" + std::string(1 << 20, ',') + "\n").ok());
+  EXPECT_FALSE(ReadNcu("\"ID\",\"gpu__time_duration.sum\"\n\"0,\"5\n", {}).ok());
+  EXPECT_FALSE(ReadNcu("\"ID" + std::string(1 << 20, ',') + "\n", {}).ok());
 }
 
-TEST(Ncu, LooksAtNamedKernelsOnly) {
-  const std::vector<std::string> named = NcuArguments({"relu_kernel", "_Z4geluPfi"});
-  EXPECT_THAT(named, Contains("regex:^(relu_kernel|_Z4geluPfi)$"));
-  EXPECT_THAT(named, Contains("--profile-from-start"));
-  for (const char* name : {"k)|.*(", "a b", "a$", ""})
-    EXPECT_THAT(NcuArguments({"relu_kernel", name}), Not(Contains("--kernel-name"))) << name;
-  EXPECT_THAT(NcuArguments({}), Not(Contains("--kernel-name")));
+TEST(Ncu, KeepsOwnKernelsOnly) {
+  const auto names = [](const std::vector<std::string>& own) {
+    const Result<NcuSummary> summary = ReadNcu(kPrinted, own);
+    std::vector<std::string> found;
+    if (summary.ok())
+      for (const NcuKernel& kernel : summary->kernels) found.push_back(kernel.name);
+    return found;
+  };
+  EXPECT_THAT(names({"gelu_kernel"}), ElementsAre("gelu_kernel"));
+  // As the other demangler writes it.
+  EXPECT_THAT(names({"void tail< float >(float*, int)"}), ElementsAre("tail<float>"));
+  EXPECT_THAT(names({"gelu_kernel_2"}), IsEmpty());
+  EXPECT_THAT(ReadNcu(kPrinted, {"gelu_kernel_2"}).error().message, HasSubstr("own"));
+  EXPECT_THAT(NcuArguments(), Contains("--profile-from-start"));
 }
 
 }  // namespace

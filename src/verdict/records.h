@@ -109,7 +109,7 @@ struct TimingRecord {
   std::string method;                  ///< "rounds/device-events", "rounds/host-clock"
   int rounds_verified = 0;             ///< timed outputs that were verified, all of them right
   std::vector<TimerPoint> instrument;  ///< what `assay timer-check` found here; empty: it never ran
-  std::vector<MemorySample> memory;    ///< after each of the submission's rounds
+  std::vector<MemorySample> memory;    ///< of a few rounds after the timed ones
   uint64_t output_bytes = 0;           ///< of a call
   std::vector<BaselineRecord> baselines;  ///< those that were asked for
   std::string baseline = "eager";         ///< the one that the speedup is of

@@ -390,7 +390,6 @@ Outcome Evaluation::RunTiming(CandidateSession* reference) {
   plan.lane = lane_;
   plan.slots = slots_;
   plan.outputs = shape_.outputs;
-  plan.output_bytes = shape_.output_bytes;
   plan.calls = calls_;
   plan.reference_us = shape_.reference_us;
   plan.call_s = limits_.call_s;
@@ -410,6 +409,7 @@ Outcome Evaluation::RunTiming(CandidateSession* reference) {
   records_.timing.baseline = submission_.modes.baseline;
   TimingSession session(device_, session_.get(), reference, baselines, &seeds_, plan);
   Outcome outcome = session.Run(&records_.timing, &records_.correctness, &records_.flags);
+  if (Passed(outcome) && !plan.interpreted) ProbeMemory();
   // After a failure a baseline may be inside its rounds.
   for (Baseline* baseline : baselines)
     if (Passed(outcome)) baseline->Finish();

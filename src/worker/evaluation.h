@@ -77,6 +77,7 @@ class Evaluation {
   Outcome ReportShapes();
   Outcome PrepareBaselines();
   Outcome Time();
+  void ProbeMemory();
   Outcome LoadReference(CandidateSession* reference);
   Outcome RunTiming(CandidateSession* reference);
   Outcome TakeProfile();

@@ -2,8 +2,10 @@
 #include <cmath>
 #include <shared_mutex>
 
+#include "base/log.h"
 #include "roofline/bound.h"
 #include "worker/evaluation.h"
+#include "worker/process_tree.h"
 
 namespace assay {
 namespace {
@@ -87,6 +89,41 @@ ProfileScale Evaluation::Scale() const {
     scale.peak_tflops = PeakFlops(target->card, PrecisionNamed(name)) / 1e12;
   }
   return scale;
+}
+
+/// Calls on new inputs outside of any timing, so that results stand in torch's own memory and go
+/// back to it: whoever keeps them grows. Decides nothing; under the exclusive lock.
+void Evaluation::ProbeMemory() {
+  constexpr double kRoundUs = 20'000;
+  constexpr uint32_t kMostCalls = 32;
+  constexpr int kRounds = 3;
+  TimingRecord& timing = records_.timing;
+  const double wanted = std::ceil(kRoundUs / std::max(1.0, shape_.reference_us));
+  const auto calls = static_cast<uint32_t>(
+      std::clamp<double>(wanted, std::min(slots_, 4u), std::min(slots_, kMostCalls)));
+  const double piece = device_->cuda() ? kDevicePiece : kHostPiece;
+  if (static_cast<double>(calls) * static_cast<double>(shape_.output_bytes) < piece) return;
+  timing.output_bytes = shape_.output_bytes;
+  const auto sample = [&](int64_t so_far) {
+    const ClockGauge* gauge = device_->clock_gauge();
+    timing.memory.push_back({so_far, PrivateBytes(candidate_.process->process().pid()),
+                             gauge != nullptr ? gauge->Read().memory_bytes : 0});
+  };
+  const Seconds limit(
+      std::max(limits_.call_s, limits_.call_factor * shape_.reference_us * 1e-6 * calls));
+  Outcome outcome = session_->BeginRounds(Stage::kCheck);
+  sample(0);
+  for (int round = 1; round <= kRounds && Passed(outcome); ++round) {
+    const std::vector<uint64_t> seeds = seeds_.Next("memory", calls);
+    if (!device_->judge().Fill(lane_, 0, seeds, 0, 0).ok()) break;
+    CandidateSession::RoundTime elapsed;
+    outcome = session_->Round(Stage::kCheck, 0, calls, false, limit, &elapsed);
+    sample(int64_t{round} * calls);
+  }
+  if (Passed(outcome)) outcome = session_->EndRounds(Stage::kCheck, nullptr);
+  for (const MemorySample& each : timing.memory)
+    LogDebug("lane {}: after {} calls {} bytes in the process, {} on the card", lane_, each.calls,
+             each.host_bytes, each.device_bytes);
 }
 
 /// Like the profile it decides nothing.

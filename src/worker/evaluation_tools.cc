@@ -207,21 +207,23 @@ void Evaluation::TakeNcu() {
       return;
     }
   }
-  ToolPlan plan{.tool = kNcu, .arguments = NcuArguments(own), .alone = true, .must_pass = true};
+  ToolPlan plan{.tool = kNcu, .arguments = NcuArguments(), .alone = true, .must_pass = true};
   ToolRun run;
   if (const Status ran = RunTool(plan, &run); !ran.ok()) {
     record.reason = ran.error().message;
     return;
   }
-  Result<NcuSummary> summary = ReadNcu(run.out);
+  // Where it says that it was refused differs between versions.
+  const std::string said = run.out + "\n" + run.err;
+  Result<NcuSummary> summary = ReadNcu(said, own);
   const std::string ending = run.Ending(plan.tool.program);
   if (summary.ok()) {
     record.summary = *std::move(summary);
     record.reason = ending;  // of a table that may be half
   } else {
     // The tool's own words say more than how it ended.
-    const bool told = run.stopped.empty() && run.out.find("==ERROR==") != std::string::npos &&
-                      run.out.find("returned an error") == std::string::npos;
+    const bool told = run.stopped.empty() && said.find("==ERROR==") != std::string::npos &&
+                      said.find("returned an error") == std::string::npos;
     record.reason = told || ending.empty() ? summary.error().message : ending;
   }
 }

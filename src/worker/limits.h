@@ -56,7 +56,7 @@ struct Limits {
 
   // Tools that look into a run, after the verdict's timing.
   double tool_s = 60;  ///< one of them, torch's import under it and replays of its kernels included
-  size_t tool_output_bytes = 2u << 20;  ///< kept of what it prints: 16 launches of 150 metrics
+  size_t tool_output_bytes = 2u << 20;  ///< kept of what it prints: 48 launches of 600 metrics
 
   // Memory and output.
   uint64_t memory_bytes =

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "base/log.h"
-#include "worker/process_tree.h"
 
 namespace assay {
 namespace {
@@ -296,12 +295,6 @@ Outcome TimingSession::Rounds(TimingRecord* record, Correctness* correctness,
     DeviceClock clock;
     if (device_->clock_gauge() != nullptr) clock = device_->clock_gauge()->Read();
     disturbed_ = disturbed_ || clock.Disturbed();
-    // Its processes stand stopped, and nobody else works on the card.
-    calls_ += candidate.calls;
-    record->memory.push_back(
-        {calls_, PrivateBytes(candidate_->process().process().pid()), clock.memory_bytes});
-    LogDebug("lane {}: {} calls: {} bytes in the process, {} on the card", plan_.lane, calls_,
-             record->memory.back().host_bytes, record->memory.back().device_bytes);
     LogDebug(
         "lane {}: pair {}: candidate {:.1f} us for {} calls, reference {:.1f} us for {}, {} MHz{}",
         plan_.lane, pair_, candidate.outside_us, candidate.calls, reference.outside_us,
@@ -376,7 +369,6 @@ void TimingSession::ClaimsOf(Baseline* baseline, const Bracket& bracket) {
 Outcome TimingSession::Run(TimingRecord* record, Correctness* correctness,
                            std::vector<std::string>* flags) {
   record->meaningful = !plan_.interpreted;
-  record->output_bytes = plan_.output_bytes;
   record->method = plan_.private_inputs ? "rounds/outside-clock"
                    : device_->cuda()    ? "rounds/device-events"
                                         : "rounds/host-clock";

@@ -26,10 +26,9 @@ class TimingSession {
  public:
   struct Plan {
     int lane = 0;
-    uint32_t slots = 1;         ///< of the lane's arena
-    uint32_t calls = 1;         ///< per round, as the reference alone suggests
-    int outputs = 1;            ///< tensors that a call returns
-    uint64_t output_bytes = 0;  ///< of a call
+    uint32_t slots = 1;  ///< of the lane's arena
+    uint32_t calls = 1;  ///< per round, as the reference alone suggests
+    int outputs = 1;     ///< tensors that a call returns
     double reference_us = 0;
     double call_s = 20;           ///< the least limit of a round
     bool interpreted = false;     ///< Triton's interpreter: few rounds, times mean nothing
@@ -95,7 +94,6 @@ class TimingSession {
   uint64_t hold_ns_ = device_->cuda() && plan_.hold ? device_->limits().hold_ns : 0;
   std::vector<bool> kept_;  ///< of each pair since the clocks were last read: whether it counts
   std::vector<bool> reference_kept_;  ///< the same of each round of the reference, empty ones too
-  int64_t calls_ = 0;                 ///< of the candidate, in all its rounds
   int verified_ = 0;
   int candidate_busy_ = 0;  ///< times the device was not quiet right after the candidate's round
   int reference_busy_ = 0;  ///< ... after the reference's: others' work, not the candidate's
