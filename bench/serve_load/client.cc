@@ -25,6 +25,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <deque>
 #include <memory>
 #include <string>
@@ -293,6 +294,13 @@ double Percentile(const std::vector<float>& sorted, double p) {
   return sorted[static_cast<size_t>(std::max(0.0, at))];
 }
 
+/// That this process has used so far.
+double CpuSeconds() {
+  timespec used{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) / 1e9;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -327,6 +335,7 @@ int main(int argc, char** argv) {
   if (std::getchar() == EOF) return 1;
 
   load.measuring = load.mode != Mode::kIdle;
+  const double cpu_before = CpuSeconds();
   const auto start = Clock::now();
   const auto end = start + std::chrono::duration<double>(load.seconds);
   if (load.measuring) {
@@ -340,6 +349,7 @@ int main(int argc, char** argv) {
   while (Clock::now() < end) Poll(&load, std::min(50, SendDue(&load)));
   load.measuring = false;
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  const double cpu_s = CpuSeconds() - cpu_before;
   std::sort(load.latencies_ms.begin(), load.latencies_ms.end());
   size_t alive = 0;
   for (const auto& c : load.connections) alive += c->state != State::kDead ? 1 : 0;
@@ -347,9 +357,10 @@ int main(int argc, char** argv) {
   for (const char byte : load.first_error)
     quoted += byte == '"' || byte == '\\' || byte < ' ' ? '\'' : byte;
   std::printf(
-      "{\"sessions\": %zu, \"alive\": %zu, \"requests\": %zu, \"seconds\": %.3f, \"errors\": %zu, "
+      "{\"sessions\": %zu, \"alive\": %zu, \"requests\": %zu, \"seconds\": %.3f, \"cpu_s\": %.4f, "
+      "\"errors\": %zu, "
       "\"first_error\": \"%s\", \"p50_ms\": %.3f, \"p99_ms\": %.3f, \"max_ms\": %.3f}\n",
-      load.count, alive, load.latencies_ms.size(), seconds, load.errors, quoted.c_str(),
+      load.count, alive, load.latencies_ms.size(), seconds, cpu_s, load.errors, quoted.c_str(),
       Percentile(load.latencies_ms, 0.5), Percentile(load.latencies_ms, 0.99),
       load.latencies_ms.empty() ? 0.0 : static_cast<double>(load.latencies_ms.back()));
   return 0;

@@ -48,7 +48,7 @@ void SubmitsThen(const std::string& path) {
   const TimePoint start = Clock::now();
   for (int i = 0; i < kJobs; ++i)
     broker->SubmitThen(test::Request(Source() + std::to_string(i)),
-                       [&](const Result<Job>& job) { kept += job.ok() ? 1 : 0; });
+                       [&](const Result<SharedJob>& job) { kept += job.ok() ? 1 : 0; });
   while (kept < kJobs) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   fmt::print("submit, one thread, no waiting: {:>7.0f}/s\n", RatePerSecond(kJobs, start));
 }
@@ -64,7 +64,7 @@ void Lives(const std::string& path) {
   const TimePoint start = Clock::now();
   for (int i = 0; i < kJobs; ++i)
     broker->SubmitThen(test::Request(Source() + std::to_string(i)),
-                       [&](const Result<Job>&) { ++kept; });
+                       [&](const Result<SharedJob>&) { ++kept; });
   while (kept < kJobs || broker->Depth().queued > 0 || broker->Depth().running > 0)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   fmt::print("submit to verdict, 32 workers: {:>8.0f}/s\n", RatePerSecond(kJobs, start));
