@@ -167,7 +167,8 @@ Records Evaluation::Run() {
       (!submission_.time || Do("time", Stage::kTime, [&] { return Time(); })) &&
       ((!submission_.profile && !submission_.ncu) ||
        Do("profile", Stage::kProfile, [&] { return TakeProfile(); })) &&
-      (!reports_shapes || Do("shapes", Stage::kVerdict, [&] { return ReportShapes(); })) &&
+      (!reports_shapes || probe_failed_ ||
+       Do("shapes", Stage::kVerdict, [&] { return ReportShapes(); })) &&
       (!submission_.ghost || Do("ghost", Stage::kProfile, [&] { return TakeGhost(); })));
   if (submission_.ncu && records_.profile && Passed(records_.failure))
     Inform("ncu", [&] { TakeNcu(); });

@@ -130,6 +130,7 @@ class Evaluation {
   uint32_t slot_ = 0;  ///< of the last trial
   bool opened_ = false;
   bool replaced_ = false;         ///< the submission's first process is gone
+  bool probe_failed_ = false;     ///< the process is of no more use for reports
   bool candidates_ended_ = true;  ///< all that were destroyed, with everything below them
   std::unique_ptr<MemoryBudget::Share> share_;
   TimePoint leased_at_;

@@ -94,15 +94,19 @@ ProfileScale Evaluation::Scale() const {
 /// Calls on new inputs outside of any timing, so that results stand in torch's own memory and go
 /// back to it: whoever keeps them grows. Decides nothing; under the exclusive lock.
 void Evaluation::ProbeMemory() {
-  constexpr double kRoundUs = 20'000;
-  constexpr uint32_t kMostCalls = 32;
+  constexpr double kMostUs = 100'000;  // nobody else times meanwhile
+  constexpr double kLeastCalls = 8;    // a module may keep a few results, in turn
+  constexpr double kMostCalls = 32;
   constexpr int kRounds = 3;
   TimingRecord& timing = records_.timing;
-  const double wanted = std::ceil(kRoundUs / std::max(1.0, shape_.reference_us));
-  const auto calls = static_cast<uint32_t>(
-      std::clamp<double>(wanted, std::min(slots_, 4u), std::min(slots_, kMostCalls)));
+  if (timing.candidate.empty() || shape_.output_bytes == 0) return;
   const double piece = device_->cuda() ? kDevicePiece : kHostPiece;
-  if (static_cast<double>(calls) * static_cast<double>(shape_.output_bytes) < piece) return;
+  const auto output = static_cast<double>(shape_.output_bytes);
+  const double wanted = std::clamp(std::ceil(piece / output), kLeastCalls, kMostCalls);
+  const auto calls = std::min(slots_, static_cast<uint32_t>(wanted));
+  const RoundClock& last = timing.candidate.back();
+  const double each_us = std::max(shape_.reference_us, last.outside_us / last.calls);
+  if (calls * output < piece || kRounds * calls * each_us > kMostUs) return;
   timing.output_bytes = shape_.output_bytes;
   const auto sample = [&](int64_t so_far) {
     const ClockGauge* gauge = device_->clock_gauge();
@@ -121,6 +125,10 @@ void Evaluation::ProbeMemory() {
     sample(int64_t{round} * calls);
   }
   if (Passed(outcome)) outcome = session_->EndRounds(Stage::kCheck, nullptr);
+  if (!Passed(outcome)) {
+    LogDebug("lane {}: the memory probe ended with {}", lane_, outcome.name);
+    probe_failed_ = true;
+  }
   for (const MemorySample& each : timing.memory)
     LogDebug("lane {}: after {} calls {} bytes in the process, {} on the card", lane_, each.calls,
              each.host_bytes, each.device_bytes);
