@@ -25,11 +25,12 @@ double RatePerSecond(int count, TimePoint start) {
 void Submits(const std::string& path, int threads) {
   BrokerOptions options;
   options.path = path;
-  options.limits.max_queued = options.limits.max_queued_per_owner = 2 * kJobs;
+  options.limits.max_queued = options.limits.max_queued_per_owner = size_t{2} * kJobs;
   const std::unique_ptr<Broker> broker = test::OpenBroker(options);
   std::atomic<int> next{0};
   const TimePoint start = Clock::now();
   std::vector<std::thread> clients;
+  clients.reserve(static_cast<size_t>(threads));
   for (int t = 0; t < threads; ++t)
     clients.emplace_back([&] {
       for (int i = next++; i < kJobs; i = next++)
@@ -42,7 +43,7 @@ void Submits(const std::string& path, int threads) {
 void SubmitsThen(const std::string& path) {
   BrokerOptions options;
   options.path = path;
-  options.limits.max_queued = options.limits.max_queued_per_owner = 2 * kJobs;
+  options.limits.max_queued = options.limits.max_queued_per_owner = size_t{2} * kJobs;
   const std::unique_ptr<Broker> broker = test::OpenBroker(options);
   std::atomic<int> kept{0};
   const TimePoint start = Clock::now();
@@ -57,7 +58,7 @@ void SubmitsThen(const std::string& path) {
 void Lives(const std::string& path) {
   BrokerOptions options;
   options.path = path;
-  options.limits.max_queued = options.limits.max_queued_per_owner = 2 * kJobs;
+  options.limits.max_queued = options.limits.max_queued_per_owner = size_t{2} * kJobs;
   const std::unique_ptr<Broker> broker = test::OpenBroker(options);
   RunnerPool pool(broker.get(), {std::make_shared<EchoRunner>("echo", 32, Seconds(0))});
   std::atomic<int> kept{0};
@@ -72,8 +73,10 @@ void Lives(const std::string& path) {
 
 void Polls() {
   const std::unique_ptr<Broker> broker = test::OpenBroker();
+  constexpr int kIds = 1000;
   std::vector<std::string> ids;
-  for (int i = 0; i < 1000; ++i)
+  ids.reserve(kIds);
+  for (int i = 0; i < kIds; ++i)
     ids.push_back((*broker->Submit(test::Request(Source()))).request.id);
   constexpr int kPolls = 2'000'000;
   for (const bool copy : {false, true}) {

@@ -235,7 +235,7 @@ Status SqliteStore::Migrate(int64_t version) {
     DROP TABLE old_jobs; DROP TABLE old_sources; DROP INDEX IF EXISTS documents_age;)";
   changes += kJobIndexes;
   changes += fmt::format("PRAGMA user_version = {}; COMMIT;", kVersion);
-  const Status status = db_->Execute(changes.c_str());
+  Status status = db_->Execute(changes.c_str());
   if (!status.ok()) static_cast<void>(db_->Execute("ROLLBACK"));
   return status;
 }

@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kMaxName = 160;
 constexpr size_t kMaxColumns = 4000;
-constexpr size_t kMaxRows = 2 * kMaxNcuLaunches;
+constexpr size_t kMaxRows = size_t{2} * kMaxNcuLaunches;
 constexpr size_t kMaxStalls = 3;
 constexpr double kLeastStall = 0.05;  ///< of the time: below it a reason explains nothing
 constexpr double kMostUs = 1e9;

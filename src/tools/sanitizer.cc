@@ -266,8 +266,6 @@ Result<SanitizerReport> ReadSanitizer(std::string_view printed) {
       if (!report.errors) report.errors = ReadSummary(line);
     } else if (line.starts_with(' ')) {
       findings.Detail(Trim(line));
-    } else if (line.empty()) {
-      findings.End();
     } else if (IsFinding(line)) {
       findings.Begin(line);
     } else {

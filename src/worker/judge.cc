@@ -71,7 +71,7 @@ Status Judge::EnsureRunning() {
   return {};
 }
 
-Result<Message> Judge::Call(json::object request) {
+Result<Message> Judge::Call(const json::object& request) {
   const std::lock_guard guard(mutex_);
   if (!process_) return Err(ErrorCode::kClosed, "the judge is not running");
   const TimePoint start = Clock::now();

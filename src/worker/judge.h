@@ -130,7 +130,7 @@ class Judge {
   Status Close(int lane, bool unshared);
 
  private:
-  Result<Message> Call(json::object request);
+  Result<Message> Call(const json::object& request);
 
   Zygote* const zygote_;
   const Limits limits_;

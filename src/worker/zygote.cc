@@ -16,6 +16,10 @@
 namespace assay {
 namespace {
 
+constexpr char kStartZygote[] =
+    "import sys; sys.path.insert(0, sys.argv[1]); from assay.runtime import zygote; "
+    "zygote.main(int(sys.argv[2]), sys.argv[3])";
+
 constexpr int kChannelFd = 3;
 
 std::string_view Name(Role role) {
@@ -102,13 +106,9 @@ Status Zygote::Launch() {
                             {"capability", options_.capability},
                             {"threads", options_.threads}};
   SpawnOptions spawn;
-  spawn.argv = {options_.python,
-                "-c",
-                "import sys; sys.path.insert(0, sys.argv[1]); from assay.runtime import zygote; "
-                "zygote.main(int(sys.argv[2]), sys.argv[3])",
-                python_folder,
-                std::to_string(kChannelFd),
-                json::serialize(config)};
+  spawn.argv = {
+      options_.python,        "-c", kStartZygote, python_folder, std::to_string(kChannelFd),
+      json::serialize(config)};
   spawn.unset_env = ForeignVariables();
   spawn.env = {{"PYTHONDONTWRITEBYTECODE", "1"},
                {"PYTHONUNBUFFERED", "1"},
