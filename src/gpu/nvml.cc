@@ -190,9 +190,12 @@ class ClockGauge::Reader {
     const StateTable& table = nvml_->state();
     if (table.clock(device_, kSmClock, &mhz) == 0) clock.sm_mhz = mhz;
     if (table.throttle(device_, &reasons) == 0) clock.throttle_reasons = reasons;
-    Memory memory{};
-    if (nvml_->table().memory(device_, &memory) == 0) clock.memory_bytes = memory.used;
     return clock;
+  }
+
+  [[nodiscard]] uint64_t MemoryUsed() const {
+    Memory memory{};
+    return nvml_->table().memory(device_, &memory) == 0 ? memory.used : 0;
   }
 
  private:
@@ -204,6 +207,7 @@ ClockGauge::ClockGauge(std::unique_ptr<Reader> reader) : reader_(std::move(reade
 ClockGauge::~ClockGauge() = default;
 
 DeviceClock ClockGauge::Read() const { return reader_->Read(); }
+uint64_t ClockGauge::MemoryUsed() const { return reader_->MemoryUsed(); }
 
 Result<std::unique_ptr<ClockGauge>> ClockGauge::Open(const std::string& uuid,
                                                      const std::string& library) {

@@ -26,11 +26,10 @@ struct GpuState {
 /// "thermal", ...). An idle card and clocks that someone set are not among them.
 std::vector<std::string> SlowdownReasons(uint64_t throttle_reasons);
 
-/// How fast a GPU ran at one moment, why not faster, and how much of its memory was in use.
+/// How fast a GPU ran at one moment, and why not faster.
 struct DeviceClock {
   unsigned sm_mhz = 0;            ///< 0 unknown
   uint64_t throttle_reasons = 0;  ///< bits, see SlowdownReasons()
-  uint64_t memory_bytes = 0;      ///< in use, by all processes; 0 unknown
 
   /// The card runs slower than it was asked to.
   [[nodiscard]] bool Slowed() const { return !SlowdownReasons(throttle_reasons).empty(); }
@@ -51,6 +50,8 @@ class ClockGauge {
   ClockGauge& operator=(const ClockGauge&) = delete;
 
   [[nodiscard]] DeviceClock Read() const;
+  /// Bytes of the card's memory that are in use, by all processes; 0 where it is not told.
+  [[nodiscard]] uint64_t MemoryUsed() const;
 
   static constexpr const char* kNvml = "libnvidia-ml.so.1";
 

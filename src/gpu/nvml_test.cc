@@ -89,7 +89,7 @@ TEST_F(FakeNvml, TheGaugeReadsItsOwnCardAgainAndAgain) {
     ASSERT_TRUE(gauge.ok()) << gauge.error().message;
     EXPECT_EQ((*gauge)->Read().sm_mhz, 1980u);
     EXPECT_FALSE((*gauge)->Read().Disturbed());
-    EXPECT_EQ((*gauge)->Read().memory_bytes, 10ull << 30);
+    EXPECT_EQ((*gauge)->MemoryUsed(), 10ull << 30);
     Variable<unsigned>("fake_nvml_clock_mhz") = 1200;
     Variable<unsigned long long>("fake_nvml_reasons") = 0x20 | 0x4;
     EXPECT_EQ((*gauge)->Read().sm_mhz, 1200u);

@@ -17,6 +17,9 @@
 
 namespace assay {
 
+/// Whether a submission failed by itself, rather than something around it.
+bool FailedByItself(FailureKind kind);
+
 /// Name of the infrastructure failure of a task that cannot be run: trying again is useless.
 inline constexpr const char* kBrokenReference = "broken_reference";
 

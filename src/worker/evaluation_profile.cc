@@ -19,9 +19,10 @@ Precision PrecisionNamed(std::string_view name) {
   return name.starts_with("fp64") ? Precision::kFp64 : Precision::kFp32;
 }
 
-/// Whether a submission failed by itself, rather than something around it.
-bool FailedByItself(const Outcome& outcome) {
-  switch (outcome.kind) {
+}  // namespace
+
+bool FailedByItself(FailureKind kind) {
+  switch (kind) {
     case FailureKind::kException:
     case FailureKind::kCrash:
     case FailureKind::kDeviceFault:
@@ -32,8 +33,6 @@ bool FailedByItself(const Outcome& outcome) {
       return false;
   }
 }
-
-}  // namespace
 
 /// Runs last and decides nothing: what goes wrong here is the profile's reason, unless it breaks
 /// the rules.
@@ -111,7 +110,7 @@ void Evaluation::ProbeMemory() {
   const auto sample = [&](int64_t so_far) {
     const ClockGauge* gauge = device_->clock_gauge();
     timing.memory.push_back({so_far, PrivateBytes(candidate_.process->process().pid()),
-                             gauge != nullptr ? gauge->Read().memory_bytes : 0});
+                             gauge != nullptr ? gauge->MemoryUsed() : 0});
   };
   const Seconds limit(
       std::max(limits_.call_s, limits_.call_factor * shape_.reference_us * 1e-6 * calls));
@@ -145,7 +144,7 @@ Outcome Evaluation::TakeGhost() {
   if (outcome.kind == FailureKind::kIntegrity || outcome.kind == FailureKind::kCancelled)
     return outcome;
   // Without its kernels a submission may well fail: then they were needed.
-  if (FailedByItself(outcome))
+  if (FailedByItself(outcome.kind))
     record.still_right = false;
   else if (!Passed(outcome))
     record.reason = outcome.message;

@@ -231,18 +231,8 @@ void Evaluation::TakeNcu() {
 
 /// Of what was never loaded, never ends, or broke the rules, there is nothing to learn here.
 bool Evaluation::WorthSanitizing() const {
-  if (!records_.compiled) return false;
-  switch (records_.failure.kind) {
-    case FailureKind::kNone:
-    case FailureKind::kException:
-    case FailureKind::kCrash:
-    case FailureKind::kDeviceFault:
-    case FailureKind::kMismatch:
-    case FailureKind::kInputMutated:
-      return true;
-    default:
-      return false;
-  }
+  return records_.compiled &&
+         (records_.failure.kind == FailureKind::kNone || FailedByItself(records_.failure.kind));
 }
 
 void Evaluation::TakeSanitizer() {
