@@ -132,7 +132,8 @@ void Drain(const Options& options, Service* service) {
 }
 
 /// Every thread's heap grows and shrinks by much at once: a busy server's are never the same size
-/// for long, and a call into the kernel for every few pages is a twentieth of its time.
+/// for long, and a call into the kernel for every few pages is a twentieth of its time. For the C
+/// library's heaps, where no other allocator is linked.
 void TuneHeaps() {
   static_cast<void>(::mallopt(M_TOP_PAD, 1 << 20));
   static_cast<void>(::mallopt(M_TRIM_THRESHOLD, 8 << 20));

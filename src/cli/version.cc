@@ -1,4 +1,5 @@
 #include "base/json.h"
+#include "cli/allocator.h"
 #include "cli/commands.h"
 #include "verdict/verdict.h"
 
@@ -14,9 +15,11 @@ void AddVersion(CLI::App* app, int* exit_code) {
     if (*as_json) {
       fmt::print("{}\n", json::serialize(json::object{{"version", ASSAY_VERSION},
                                                       {"protocol", kProtocolVersion},
-                                                      {"verdict", kVerdictSchema}}));
+                                                      {"verdict", kVerdictSchema},
+                                                      {"allocator", AllocatorName()}}));
     } else {
-      fmt::print("assay {} ({}, {})\n", ASSAY_VERSION, kProtocolVersion, kVerdictSchema);
+      fmt::print("assay {} ({}, {}; {})\n", ASSAY_VERSION, kProtocolVersion, kVerdictSchema,
+                 AllocatorName());
     }
     *exit_code = kExitOk;
   });
