@@ -22,6 +22,11 @@ function(assay_fetch_mimalloc out)
   set(archive ${deps}/${name}.tar.xz)
   set(${out} "" PARENT_SCOPE)
   if(NOT EXISTS ${archive})
+    # Tried once for each build folder: where there is no way out, waiting for it takes a while.
+    if(ASSAY_MIMALLOC_UNREACHABLE)
+      message(STATUS "mimalloc: not used, ${ASSAY_MIMALLOC_UNREACHABLE} (there is no ${archive})")
+      return()
+    endif()
     # A private name and a final rename: an interrupted or parallel configure leaves no half archive.
     string(RANDOM LENGTH 8 salt)
     file(MAKE_DIRECTORY ${deps})
@@ -30,6 +35,7 @@ function(assay_fetch_mimalloc out)
     list(GET status 1 text)
     if(NOT code EQUAL 0)
       file(REMOVE ${archive}.${salt})
+      set(ASSAY_MIMALLOC_UNREACHABLE "its source could not be fetched: ${text}" CACHE INTERNAL "")
       message(STATUS
         "mimalloc: not used, its source could not be fetched (${text}) from\n     ${ASSAY_MIMALLOC_URL}\n"
         "   The server works with the C library's allocator, with fewer requests a second. To have it all "

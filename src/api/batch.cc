@@ -62,15 +62,15 @@ class Batch : public std::enable_shared_from_this<Batch> {
                                               : "unavailable"},
                            {"message", job.error().message}}}});
     }
-    Result<std::shared_ptr<void>> watch =
-        api_->jobs->WhenDone((*job)->request.id, [self = weak_from_this(), index](const Job& done) {
+    Result<std::shared_ptr<void>> watch = api_->jobs->WhenDone(
+        (*job)->request->id, [self = weak_from_this(), index](const Job& done) {
           if (const std::shared_ptr<Batch> alive = self.lock())
             alive->Put(index,
-                       {{"id", done.request.id},
+                       {{"id", done.request->id},
                         {"verdict", alive->raw_ ? done.verdict : BriefVerdict(done.verdict)}});
         });
     if (!watch.ok())
-      return Put(index, {{"id", (*job)->request.id},
+      return Put(index, {{"id", (*job)->request->id},
                          {"error", {{"code", "unavailable"}, {"message", watch.error().message}}}});
     const std::lock_guard guard(mutex_);
     if (gone_) return;

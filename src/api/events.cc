@@ -92,7 +92,7 @@ void StreamEvents(const Api& api, Request request, http::Reply reply) {
   response.content_type = "text/event-stream";
   response.headers.Set("Cache-Control", "no-store");
   response.headers.Set("X-Accel-Buffering", "no");
-  response.stream = [api, id = job->request.id,
+  response.stream = [api, id = job->request->id,
                      raw = request.Query("raw") == "true"](std::shared_ptr<BodyStream> body) {
     std::make_shared<EventStream>(api, id, raw, std::move(body))->Start();
   };

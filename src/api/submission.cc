@@ -110,15 +110,15 @@ json::object SubmissionJson(const Job& job, bool raw) {
   const bool done = job.state == JobState::kDone;
   const auto time = [](double at) { return at > 0 ? json::value(at) : json::value(nullptr); };
   json::object out;
-  out["id"] = job.request.id;
+  out["id"] = job.request->id;
   out["state"] = StateName(job.state);
   out["stage"] = job.stage;
   out["status"] = done ? json::value(GetString(job.verdict, "status")) : json::value(nullptr);
-  out["owner"] = job.request.owner;
-  out["task_id"] = job.request.task_id;
-  out["priority"] = job.request.priority;
-  out["timeout_s"] = job.request.timeout_s;
-  out["options"] = job.request.options;
+  out["owner"] = job.request->owner;
+  out["task_id"] = job.request->task_id;
+  out["priority"] = job.request->priority;
+  out["timeout_s"] = job.request->timeout_s;
+  out["options"] = job.request->options;
   out["deliveries"] = job.deliveries;
   out["worker"] = job.worker;
   out["submitted_at"] = job.submitted_at;
@@ -148,7 +148,7 @@ http::Response ErrorResponse(const http::Request& request, const Error& error, J
 }
 
 bool MaySee(const http::Request& request, const Job& job) {
-  return request.who.scope == http::Scope::kAdmin || job.request.owner == request.who.key_name;
+  return request.who.scope == http::Scope::kAdmin || job.request->owner == request.who.key_name;
 }
 
 std::shared_ptr<const Job> FindVisible(const http::Request& request, JobService* jobs,

@@ -23,7 +23,7 @@ bool WantsRaw(const Request& request) { return request.Query("raw") == "true"; }
 Response JobResponse(const Job& job, bool raw) {
   Response response =
       Response::Json(SubmissionJson(job, raw), job.state == JobState::kDone ? 200 : 202);
-  response.headers.Set("Location", "/v1/submissions/" + job.request.id);
+  response.headers.Set("Location", "/v1/submissions/" + job.request->id);
   return response;
 }
 
@@ -38,7 +38,7 @@ void AnswerWith(const Api& api, const Request& request, const Job& job, Seconds 
     reply(std::move(response));
   };
   if (job.state == JobState::kDone || wait.count() <= 0) return answer(job);
-  const Status waiting = WhenDoneOrLater(api->jobs, api->timers, job.request.id, wait, answer);
+  const Status waiting = WhenDoneOrLater(api->jobs, api->timers, job.request->id, wait, answer);
   if (!waiting.ok()) reply(ErrorResponse(request, waiting.error(), api->jobs));
 }
 
@@ -138,7 +138,7 @@ void GetSource(const Api& api, Request request, Reply reply) {
   Response refusal;
   const auto job = FindVisible(request, api->jobs, request.Captured("id"), &refusal);
   if (!job) return reply(std::move(refusal));
-  Response response = Response::Text(job->request.source, 200, "text/x-python; charset=utf-8");
+  Response response = Response::Text(job->request->source, 200, "text/x-python; charset=utf-8");
   // Hostile text: no browser may take it for something to run.
   response.headers.Set("X-Content-Type-Options", "nosniff");
   response.headers.Set("Content-Disposition", "attachment; filename=\"submission.py\"");

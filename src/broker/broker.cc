@@ -145,7 +145,7 @@ std::shared_ptr<const Job> Broker::AddRecord(StoredJob stored) {
   record.queued_at =
       options_.now() - std::chrono::duration_cast<Duration>(Seconds(std::min(age, 1e8)));
   record.cancelled = std::make_shared<std::atomic<bool>>(false);
-  const std::string id = stored.job.request.id;
+  const std::string id = stored.job.request->id;
   queued_bytes_ += SourceBytes(stored.job.request);
   record.job = std::make_shared<const Job>(std::move(stored.job));
   queue_.Push(EntryOf(record));
@@ -190,7 +190,7 @@ Status Broker::Recover() {
 }
 
 FairQueue::Entry Broker::EntryOf(const Record& record) {
-  return {record.job->request.owner, record.job->request.priority, record.job->sequence};
+  return {record.job->request->owner, record.job->request->priority, record.job->sequence};
 }
 
 Result<std::shared_ptr<const Job>> Broker::Peek(const std::string& id) {
@@ -234,7 +234,7 @@ std::vector<Job> Broker::List(const JobQuery& query) {
   }
   const std::lock_guard guard(mutex_);
   for (Job& job : jobs)
-    if (const auto found = records_.find(job.request.id); found != records_.end()) {
+    if (const auto found = records_.find(job.request->id); found != records_.end()) {
       // The store may know a verdict that is not on the disk yet.
       job.state = found->second.job->state;
       job.stage = found->second.stage;

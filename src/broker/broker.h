@@ -29,7 +29,7 @@ struct BrokerLimits {
   size_t max_queued_per_owner = 5'000;   ///< nobody can take the whole queue
   size_t max_queued_bytes = 512u << 20;  ///< sources of waiting jobs are kept in memory
   size_t max_source_bytes = 1u << 20;    ///< lint refuses over 256 KiB with a verdict that says so
-  size_t cache_bytes = 256u << 20;       ///< finished jobs kept in memory
+  size_t cache_bytes = 64u << 20;        ///< finished jobs kept in memory: some thousand
   int max_redeliveries = 3;              ///< of a job whose worker died: it may be the job's doing
   double max_timeout_s = 86'400;
   /// A runner that was asked to end a job after its time limit has this long; the engine itself
@@ -81,7 +81,7 @@ class Broker final : public JobService, public JobLeases {
 
   // JobService
   Result<Job> Submit(JobRequest request) override;
-  void SubmitThen(JobRequest request, std::function<void(Result<SharedJob>)> done) override;
+  void SubmitThen(SharedRequest request, std::function<void(Result<SharedJob>)> done) override;
   Result<Job> Get(const std::string& id) override;
   Result<std::shared_ptr<const Job>> Peek(const std::string& id) override;
   std::vector<Job> List(const JobQuery& query) override;
@@ -136,6 +136,7 @@ class Broker final : public JobService, public JobLeases {
     Phase phase = Phase::kQueued;
     int losses = 0;
     bool accepted = true;    ///< somebody may have been told
+    bool inserted = true;    ///< it is in the store, or in the transaction that is being made
     bool delivered = false;  ///< counted in running_
     bool cancel_requested = false;
     bool timed_out = false;
@@ -155,15 +156,15 @@ class Broker final : public JobService, public JobLeases {
 
   // broker_submit.cc
   using Admitted = std::function<void(Result<std::shared_ptr<const Job>>)>;
-  Status Validate(JobRequest* request) const;
+  [[nodiscard]] Status Validate(const JobRequest& request) const;
   [[nodiscard]] Status RoomFor(const JobRequest& request) const;
-  [[nodiscard]] bool Enqueue(Admission* admission);
+  void Enqueue(Admission* admission);
   void Withdraw(Admission* admission);
   static void TakeExisting(Admission* admission, StoredJob found, std::string_view what);
   Status WriteAdmission(Admission* admission, Store* store);
   void AnswerAdmission(Admission* admission, const Status& durable);
   /// `admitted` is called on a thread of the writer (or at once with a refusal).
-  void Admit(JobRequest request, Admitted admitted);
+  void Admit(SharedRequest request, Admitted admitted);
 
   // broker_retention.cc
   void SweepOld();
@@ -182,10 +183,10 @@ class Broker final : public JobService, public JobLeases {
 
   /// The job with its verdict, its record kEnding; null: it was queued again instead.
   Result<std::shared_ptr<Job>> BeginEnd(const Delivery& delivery, json::object verdict);
-  void FinishBehind(std::shared_ptr<Job> job);
+  void FinishBehind(const std::shared_ptr<Job>& job);
   /// Stores the job's verdict and ends it. The record is kEnding, so that nobody else moves it.
-  void FinishThen(std::shared_ptr<Job> job, std::function<void(const Status&)> done);
-  Status Finish(std::shared_ptr<Job> job);
+  void FinishThen(const std::shared_ptr<Job>& job, std::function<void(const Status&)> done);
+  Status Finish(const std::shared_ptr<Job>& job);
   Status WriteDelivery(const Delivery& delivery, Store* store);
   void End(std::shared_ptr<const Job> job);
   /// Queued again, or done if it is cancelled or was lost too often. The record is kReturning.

@@ -77,7 +77,7 @@ void Polls() {
   std::vector<std::string> ids;
   ids.reserve(kIds);
   for (int i = 0; i < kIds; ++i)
-    ids.push_back((*broker->Submit(test::Request(Source()))).request.id);
+    ids.push_back((*broker->Submit(test::Request(Source()))).request->id);
   constexpr int kPolls = 2'000'000;
   for (const bool copy : {false, true}) {
     const TimePoint start = Clock::now();

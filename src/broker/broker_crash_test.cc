@@ -60,7 +60,7 @@ std::string NumberOf(const Job& job) {
         if (!job.ok()) ::_exit(2);
         say("A " + request.id + "\n");
         auto handle = broker->WhenDone(request.id, [&](const Job& done) {
-          say("V " + done.request.id + " " + NumberOf(done) + "\n");
+          say("V " + done.request->id + " " + NumberOf(done) + "\n");
         });
         if (i % 11 == 3 && !broker->Cancel(request.id).ok()) ::_exit(3);
         const std::lock_guard guard(mutex);

@@ -19,7 +19,7 @@ void Smooth(double* mean, double value) {
 }
 
 Error Over(const Delivery& delivery) {
-  return Err(ErrorCode::kClosed, "{}: delivery {} is over", delivery.job->request.id,
+  return Err(ErrorCode::kClosed, "{}: delivery {} is over", delivery.job->request->id,
              delivery.number);
 }
 
@@ -48,8 +48,9 @@ json::object UnjudgedVerdict(const JobRequest& request, bool cancelled, std::str
   return ToJson(Decide(std::move(records)), /*full=*/false);
 }
 
-/// One at a time is woken, and wakes the next if there is more to do: of many short jobs the
-/// workers that are awake do most, instead of all taking turns.
+/// One at a time is woken, by the writer: it comes behind each submission and each delivery, so
+/// there is another look as long as there is more to do. Of many short jobs, whose writing is done
+/// in batches, the workers that are awake do most, instead of all taking turns.
 bool Broker::WakesWorker() {
   if (worker_woken_ || idle_workers_ == 0 || queue_.size() == 0 || draining_) return false;
   worker_woken_ = true;
@@ -91,31 +92,35 @@ Result<std::optional<Delivery>> Broker::Lease(const std::string& worker, Seconds
   record.job = job;
   record.phase = Phase::kRunning;
   Delivery delivery{job, job->deliveries, record.cancelled};
-  writer_->Post([this, delivery](Store* store) { return WriteDelivery(delivery, store); }, nullptr,
-                [job](const Status& status) {
-                  if (!status.ok())
-                    LogWarn("{}: its delivery cannot be written: {}", job->request.id,
-                            status.error().message);
-                });
+  // What is not in the store yet goes there as it is then.
+  if (record.inserted)
+    writer_->Post([this, delivery](Store* store) { return WriteDelivery(delivery, store); },
+                  nullptr,
+                  [job](const Status& status) {
+                    if (!status.ok())
+                      LogWarn("{}: its delivery cannot be written: {}", job->request->id,
+                              status.error().message);
+                  });
   Notify(&record);
-  const bool wakes = WakesWorker();
-  guard.unlock();
-  if (wakes) queue_changed_.notify_one();
   return std::optional(std::move(delivery));
 }
 
 /// On the writer's thread. What ended meanwhile says all of it when it is written itself.
 Status Broker::WriteDelivery(const Delivery& delivery, Store* store) {
+  bool wakes = false;
+  bool current = false;
   {
     const std::lock_guard guard(mutex_);
-    if (FindDelivery(delivery) == nullptr) return {};
+    current = FindDelivery(delivery) != nullptr;
+    wakes = WakesWorker();
   }
-  return store->SetRunning(*delivery.job);
+  if (wakes) queue_changed_.notify_one();
+  return current ? store->SetRunning(*delivery.job) : Status();
 }
 
 /// Not a later job that has the same id, after this one was withdrawn.
 Broker::Record* Broker::FindRecord(const Job& job) {
-  const auto found = records_.find(job.request.id);
+  const auto found = records_.find(job.request->id);
   const bool same = found != records_.end() && found->second.job->sequence == job.sequence;
   return same ? &found->second : nullptr;
 }
@@ -164,14 +169,14 @@ Result<std::shared_ptr<Job>> Broker::BeginEnd(const Delivery& delivery, json::ob
       verdict = UnjudgedVerdict(job->request, false, "time_limit",
                                 fmt::format("the judging did not end by itself after the {:g} s "
                                             "that were asked for",
-                                            job->request.timeout_s));
+                                            job->request->timeout_s));
   }
   if (interrupted) {
-    ASSAY_RETURN_IF_ERROR(Requeue(job->request.id, "the service stops"));
+    ASSAY_RETURN_IF_ERROR(Requeue(job->request->id, "the service stops"));
     return std::shared_ptr<Job>();
   }
   if (!IsStatus(GetString(verdict, "status"))) {
-    LogWarn("{}: {} returned no verdict", job->request.id, job->worker);
+    LogWarn("{}: {} returned no verdict", job->request->id, job->worker);
     verdict = UnjudgedVerdict(job->request, false, "no_verdict", "the worker returned no verdict");
   }
   job->verdict = std::move(verdict);
@@ -190,22 +195,22 @@ Status Broker::Complete(const Delivery& delivery, json::object verdict) {
 }
 
 Status Broker::CompleteBehind(const Delivery& delivery, json::object verdict) {
-  ASSAY_ASSIGN_OR_RETURN(std::shared_ptr<Job> job, BeginEnd(delivery, std::move(verdict)));
-  if (job != nullptr) FinishBehind(std::move(job));
+  ASSAY_ASSIGN_OR_RETURN(const std::shared_ptr<Job> job, BeginEnd(delivery, std::move(verdict)));
+  if (job != nullptr) FinishBehind(job);
   return {};
 }
 
-void Broker::FinishBehind(std::shared_ptr<Job> job) {
+void Broker::FinishBehind(const std::shared_ptr<Job>& job) {
   FinishThen(job, [this, job](const Status& stored) {
     if (stored.ok()) return;
-    LogWarn("{}: the verdict cannot be stored: {}", job->request.id, stored.error().message);
+    LogWarn("{}: the verdict cannot be stored: {}", job->request->id, stored.error().message);
     if (stored.error().code == ErrorCode::kClosed) return;
     const std::lock_guard guard(mutex_);
     unstored_.push_back(job);
   });
 }
 
-void Broker::FinishThen(std::shared_ptr<Job> job, std::function<void(const Status&)> done) {
+void Broker::FinishThen(const std::shared_ptr<Job>& job, std::function<void(const Status&)> done) {
   job->state = JobState::kDone;
   job->stage.clear();
   job->finished_at = std::max({options_.unix_now(), job->started_at, job->submitted_at});
@@ -229,10 +234,10 @@ void Broker::FinishThen(std::shared_ptr<Job> job, std::function<void(const Statu
       });
 }
 
-Status Broker::Finish(std::shared_ptr<Job> job) {
+Status Broker::Finish(const std::shared_ptr<Job>& job) {
   auto promise = std::make_shared<std::promise<Status>>();
   std::future<Status> stored = promise->get_future();
-  FinishThen(std::move(job), [promise](const Status& status) { promise->set_value(status); });
+  FinishThen(job, [promise](const Status& status) { promise->set_value(status); });
   return stored.get();
 }
 
@@ -241,18 +246,18 @@ void Broker::End(std::shared_ptr<const Job> job) {
   instruments_->Verdict(*job);
   {
     const std::lock_guard guard(mutex_);
-    const auto found = records_.find(job->request.id);
+    const auto found = records_.find(job->request->id);
     if (FindRecord(*job) == nullptr) return;
     Record& record = found->second;
     record.stage.clear();
     record.job = job;
     if (record.delivered) {
       const double seconds = std::max(0.0, Seconds(options_.now() - record.started_at).count());
-      queue_.Charge(job->request.owner, seconds - record.expected_s);
+      queue_.Charge(job->request->owner, seconds - record.expected_s);
       instruments_->judging.Observe(seconds);
       Smooth(&mean_s_, seconds);
       if (seconds_.size() > kMaxOwnersTimed) seconds_.clear();
-      Smooth(&seconds_[job->request.owner], seconds);
+      Smooth(&seconds_[job->request->owner], seconds);
       --running_;
     }
     Notify(&record);
@@ -272,7 +277,7 @@ Status Broker::Return(const Delivery& delivery, bool lost, std::string_view why)
     record->cancelled->store(true);  // for what may still work on it
   }
   if (lost) instruments_->losses.Add();
-  return Requeue(delivery.job->request.id, why);
+  return Requeue(delivery.job->request->id, why);
 }
 
 Status Broker::Requeue(const std::string& id, std::string_view why) {
@@ -315,7 +320,7 @@ Status Broker::Requeue(const std::string& id, std::string_view why) {
     job->stage.clear();
     job->verdict.clear();
     job->finished_at = 0;
-    queue_.Charge(job->request.owner,
+    queue_.Charge(job->request->owner,
                   Seconds(options_.now() - record.started_at).count() - record.expected_s);
     queued_bytes_ += SourceBytes(job->request);
     record.phase = Phase::kQueued;
@@ -403,7 +408,7 @@ void Broker::Sweep() {
         expired.push_back(id);
         continue;
       }
-      const double limit = record.job->request.timeout_s;
+      const double limit = record.job->request->timeout_s;
       if (limit > 0 && !record.timed_out &&
           Seconds(now - record.started_at).count() > limit + options_.limits.timeout_grace_s) {
         record.timed_out = true;
@@ -414,7 +419,7 @@ void Broker::Sweep() {
   instruments_->losses.Add(static_cast<double>(expired.size()));
   for (const std::string& id : expired)
     static_cast<void>(Requeue(id, "its lease was not renewed in time"));
-  for (std::shared_ptr<Job>& job : unstored) FinishBehind(std::move(job));
+  for (const std::shared_ptr<Job>& job : unstored) FinishBehind(job);
   SweepOld();
 }
 

@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 std::string SubmitId(Broker* broker, JobRequest request = Request()) {
   const Result<Job> job = broker->Submit(std::move(request));
   EXPECT_TRUE(job.ok());
-  return (*job).request.id;
+  return (*job).request->id;
 }
 
 Delivery LeaseOne(Broker* broker, Seconds ttl = Seconds(0)) {
@@ -43,7 +43,7 @@ TEST(Leases, AJobIsDeliveredOnceAndEndsOnce) {
   const std::string id = SubmitId(broker.get());
   const Delivery delivery = LeaseOne(broker.get());
   EXPECT_EQ(delivery.number, 1);
-  EXPECT_EQ(delivery.job->request.id, id);
+  EXPECT_EQ(delivery.job->request->id, id);
   EXPECT_EQ(delivery.job->worker, "w");
   EXPECT_FALSE((*broker->Lease("w2", Seconds(0.01), Seconds(0))).has_value());
   ASSERT_TRUE(broker->SetStage(delivery, "check").ok());
@@ -117,7 +117,7 @@ TEST(Leases, AReturnedJobIsNextAgain) {
   const std::string first = SubmitId(broker.get());
   SubmitId(broker.get());
   ASSERT_TRUE(broker->Return(LeaseOne(broker.get()), true, "").ok());
-  EXPECT_EQ(LeaseOne(broker.get()).job->request.id, first);
+  EXPECT_EQ(LeaseOne(broker.get()).job->request->id, first);
 }
 
 TEST(Leases, AnAnswerThatIsNoVerdictIsAnInfraError) {
@@ -237,7 +237,7 @@ TEST(Watch, ACallbackMayCallTheBroker) {
   const std::string id = SubmitId(broker.get());
   std::atomic<bool> called{false};
   const auto handle = *broker->WhenDone(id, [&](const Job& job) {
-    called = (*broker->Peek(job.request.id))->state == JobState::kDone;
+    called = (*broker->Peek(job.request->id))->state == JobState::kDone;
   });
   ASSERT_TRUE(broker->Cancel(id).ok());
   EXPECT_TRUE(test::Eventually([&] { return called.load(); }));
@@ -251,7 +251,7 @@ TEST(Fairness, AnOwnerWithManyJobsDoesNotDelayAnother) {
   for (;; ++before) {
     const Delivery delivery = LeaseOne(broker.get());
     ASSERT_TRUE(broker->Complete(delivery, VerdictDocument(Request(), "correct")).ok());
-    if (delivery.job->request.id == other) break;
+    if (delivery.job->request->id == other) break;
   }
   EXPECT_LE(before, 2);
 }
@@ -344,7 +344,7 @@ TEST(RunnerPool, InterruptGivesBackWhatRuns) {
   }
   const std::unique_ptr<Broker> broker = test::OpenBroker(options);
   EXPECT_EQ((*broker->Get(id)).state, JobState::kQueued);
-  EXPECT_EQ(LeaseOne(broker.get()).job->request.id, id);
+  EXPECT_EQ(LeaseOne(broker.get()).job->request->id, id);
   EXPECT_EQ(StatusOf(*broker->Get(cancelled)), "cancelled");
 }
 
@@ -363,7 +363,7 @@ TEST(Recovery, RunningJobsAreQueuedAgainThreeTimes) {
     EXPECT_EQ((*broker->Get(id)).state, JobState::kQueued);
     EXPECT_EQ(LeaseOne(broker.get()).number, life + 1);
     if (life > 0) continue;
-    EXPECT_EQ(LeaseOne(broker.get()).job->request.id, cancelled);
+    EXPECT_EQ(LeaseOne(broker.get()).job->request->id, cancelled);
     ASSERT_TRUE(broker->Cancel(cancelled).ok());
   }
   const std::unique_ptr<Broker> broker = test::OpenBroker(options);

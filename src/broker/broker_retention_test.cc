@@ -54,9 +54,9 @@ class Retention : public ::testing::Test {
     broker_ = test::OpenBroker(options);
   }
   std::string Judged(const std::string& source) {
-    const std::string id = (*broker_->Submit(Request(source))).request.id;
+    const std::string id = (*broker_->Submit(Request(source))).request->id;
     const Delivery delivery = **broker_->Lease("w", Seconds(5), Seconds(60));
-    EXPECT_EQ(delivery.job->request.id, id);
+    EXPECT_EQ(delivery.job->request->id, id);
     EXPECT_TRUE(
         broker_->Complete(delivery, test::VerdictDocument(delivery.job->request, "correct")).ok());
     return id;
@@ -91,12 +91,12 @@ TEST_F(Retention, WhatIsOldGoesWithItsSourceAndTheRestStays) {
   Start(2);
   const std::string old = Judged("only here");
   const std::string shared = Judged("again");
-  const std::string waiting = (*broker_->Submit(Request("waits"))).request.id;
+  const std::string waiting = (*broker_->Submit(Request("waits"))).request->id;
   ASSERT_TRUE(broker_->documents()->Put("episode", "old", {}).ok());
   ASSERT_TRUE(broker_->documents()->Put("node", "old", {}).ok());
   clocks_.Advance(1.5 * kDay);
   ASSERT_TRUE(broker_->Cancel(waiting).ok());
-  const std::string fresh = (*broker_->Submit(Request("again"))).request.id;
+  const std::string fresh = (*broker_->Submit(Request("again"))).request->id;
   ASSERT_TRUE(broker_->documents()->Put("episode", "fresh", {}).ok());
   Sweep();
   EXPECT_TRUE(Has(old) && Has(shared));
@@ -105,14 +105,14 @@ TEST_F(Retention, WhatIsOldGoesWithItsSourceAndTheRestStays) {
   EXPECT_FALSE(Has(old) || Has(shared));
   EXPECT_TRUE(Has(waiting) && Has(fresh));  // not done, or done later
   EXPECT_EQ(Sources(), 2);
-  EXPECT_EQ((*broker_->Get(fresh)).request.source, "again");
+  EXPECT_EQ((*broker_->Get(fresh)).request->source, "again");
   EXPECT_THAT(broker_->documents()->List("episode", 10), ElementsAre("fresh"));
   EXPECT_THAT(broker_->documents()->List("node", 10), ElementsAre("old"));
 }
 
 TEST_F(Retention, WhatIsQueuedIsNeverOld) {
   Start(1);
-  const std::string id = (*broker_->Submit(Request("a"))).request.id;
+  const std::string id = (*broker_->Submit(Request("a"))).request->id;
   clocks_.Advance(100 * kDay);
   Sweep();
   EXPECT_EQ((*broker_->Get(id)).state, JobState::kQueued);
@@ -124,7 +124,7 @@ TEST_F(Retention, WhatIsQueuedIsNeverOld) {
 TEST_F(Retention, ManyGoInPortions) {
   Start(1);
   for (int i = 0; i < 450; ++i)
-    ASSERT_TRUE(broker_->Cancel((*broker_->Submit(Request("x"))).request.id).ok());
+    ASSERT_TRUE(broker_->Cancel((*broker_->Submit(Request("x"))).request->id).ok());
   clocks_.Advance(3 * kDay);
   Sweep();
   EXPECT_EQ(broker_->List(test::Wanted().Limit(1000)).size(), 250u);

@@ -109,7 +109,7 @@ class States : public ::testing::Test {
   }
 
   void Run(const std::vector<Op>& ops) {
-    id_ = (*broker_->Submit(test::Request())).request.id;
+    id_ = (*broker_->Submit(test::Request())).request->id;
     last_.reset();
     earlier_.reset();
     Model model;

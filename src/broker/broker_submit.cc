@@ -41,7 +41,7 @@ bool IsPrintable(std::string_view text, size_t max_bytes) {
 
 /// A submission on its way into the store.
 struct Broker::Admission {
-  JobRequest request;
+  SharedRequest request;
   bool id_given = false;
   bool existing = false;            ///< it is a job that was there before
   Status refusal;                   ///< why it is neither that nor accepted
@@ -51,33 +51,32 @@ struct Broker::Admission {
   Admitted admitted;
 };
 
-Status Broker::Validate(JobRequest* request) const {
-  if (request->id.empty()) request->id = NewId("sub-");
-  if (!IsId(request->id))
+Status Broker::Validate(const JobRequest& request) const {
+  if (!IsId(request.id))
     return Err(ErrorCode::kInvalid,
                "the id is not usable: 1 to {} letters, digits and any of -_.:", kMaxId);
-  if (!IsPrintable(request->owner, kMaxKey))
+  if (!IsPrintable(request.owner, kMaxKey))
     return Err(ErrorCode::kInvalid, "the owner's name is not usable");
-  if (!IsPrintable(request->idempotency, kMaxKey))
+  if (!IsPrintable(request.idempotency, kMaxKey))
     return Err(ErrorCode::kInvalid,
                "the idempotency key is not usable: at most {} printable ASCII characters", kMaxKey);
-  if (Trim(request->source).empty())
+  if (Trim(request.source).empty())
     return Err(ErrorCode::kInvalid,
                "the submission is empty; send a Python module that defines ModelNew");
-  if (request->source.size() > options_.limits.max_source_bytes)
+  if (request.source.size() > options_.limits.max_source_bytes)
     return Err(ErrorCode::kInvalid, "the submission has {} bytes; {} is the most",
-               request->source.size(), options_.limits.max_source_bytes);
-  if (request->task_id.empty() && request->task_source.empty())
+               request.source.size(), options_.limits.max_source_bytes);
+  if (request.task_id.empty() && request.task_source.empty())
     return Err(ErrorCode::kInvalid, "name a task, or send a reference module as the task's source");
-  if (!IsIdentifier(request->entry) || !IsIdentifier(request->submission_entry))
+  if (!IsIdentifier(request.entry) || !IsIdentifier(request.submission_entry))
     return Err(ErrorCode::kInvalid, "the entry points must be names of Python classes");
-  if (json::serialize(request->options).size() > kMaxOptions)
+  if (json::serialize(request.options).size() > kMaxOptions)
     return Err(ErrorCode::kInvalid, "the options are larger than {} bytes", kMaxOptions);
-  if (!std::isfinite(request->timeout_s) || request->timeout_s < 0 ||
-      request->timeout_s > options_.limits.max_timeout_s)
+  if (!std::isfinite(request.timeout_s) || request.timeout_s < 0 ||
+      request.timeout_s > options_.limits.max_timeout_s)
     return Err(ErrorCode::kInvalid, "the time limit must be between 0 (none) and {:g} seconds",
                options_.limits.max_timeout_s);
-  return options_.check ? options_.check(*request) : Status();
+  return options_.check ? options_.check(request) : Status();
 }
 
 Status Broker::RoomFor(const JobRequest& request) const {
@@ -97,24 +96,24 @@ Status Broker::RoomFor(const JobRequest& request) const {
   return {};
 }
 
-/// A worker may have the job from now on; whether one is to be woken. The lock is held.
-bool Broker::Enqueue(Admission* admission) {
+/// A worker may have the job from now on. None is woken here but by the writer, which comes next
+/// and takes many at once: of jobs that are quick a worker then finds several. The lock is held.
+void Broker::Enqueue(Admission* admission) {
   StoredJob stored;
-  stored.job.request = std::move(admission->request);
+  stored.job.request = admission->request;
   stored.job.sequence = next_sequence_++;
   stored.job.submitted_at = options_.unix_now();
   admission->job = AddRecord(std::move(stored));
-  records_.at(admission->job->request.id).accepted = false;
-  return WakesWorker();
+  Record& record = records_.at(admission->job->request->id);
+  record.accepted = record.inserted = false;
 }
 
 /// The job that was queued is not accepted: as if it had never been.
 void Broker::Withdraw(Admission* admission) {
   const std::lock_guard guard(mutex_);
   const std::shared_ptr<const Job> job = std::exchange(admission->job, nullptr);
-  admission->request = job->request;
   if (FindRecord(*job) == nullptr) return;
-  const auto found = records_.find(job->request.id);
+  const auto found = records_.find(job->request->id);
   Record& record = found->second;
   if (record.phase == Phase::kQueued) {
     static_cast<void>(queue_.Remove(EntryOf(record)));
@@ -129,7 +128,7 @@ void Broker::Withdraw(Admission* admission) {
 /// The request is that of a job that was there before, or must not be.
 void Broker::TakeExisting(Admission* admission, StoredJob found, std::string_view what) {
   const JobRequest& request = admission->request;
-  if (found.job.request.owner == request.owner && SameQuestion(found.job.request, request)) {
+  if (found.job.request->owner == request.owner && SameQuestion(found.job.request, request)) {
     admission->existing = true;
     admission->job = std::make_shared<const Job>(std::move(found.job));
   } else {
@@ -155,34 +154,37 @@ Status Broker::WriteAdmission(Admission* admission, Store* store) {
       ASSAY_ASSIGN_OR_RETURN(std::optional<StoredJob> found, store->Find(request.id));
       if (found) return TakeExisting(admission, *std::move(found), "id"), Status();
     }
-    bool wakes = false;
-    {
-      const std::lock_guard guard(mutex_);
-      if (Status room = RoomFor(request); !room.ok()) {
-        admission->reason = draining_ ? "draining" : "full";
-        admission->refusal = std::move(room);
-        return {};
-      }
-      wakes = Enqueue(admission);
+    const std::lock_guard guard(mutex_);
+    if (Status room = RoomFor(request); !room.ok()) {
+      admission->reason = draining_ ? "draining" : "full";
+      admission->refusal = std::move(room);
+      return {};
     }
-    if (wakes) queue_changed_.notify_one();
+    Enqueue(admission);
   }
+  // What has become of it meanwhile is written with it.
+  std::shared_ptr<const Job> now = admission->job;
   std::shared_ptr<Ending> ending;
+  bool wakes = false;
   {
     const std::lock_guard guard(mutex_);
-    if (const Record* record = FindRecord(*admission->job); record != nullptr)
+    if (Record* record = FindRecord(*admission->job); record != nullptr) {
+      now = record->job;
       ending = record->ending;
+      record->inserted = true;
+    }
+    wakes = WakesWorker();
   }
-  ASSAY_ASSIGN_OR_RETURN(const bool inserted, ending == nullptr
-                                                  ? store->Insert(admission->job)
-                                                  : store->Insert(admission->job, &ending->end));
+  if (wakes) queue_changed_.notify_one();
+  ASSAY_ASSIGN_OR_RETURN(const bool inserted,
+                         store->Insert(std::move(now), ending == nullptr ? nullptr : &ending->end));
   if (inserted) {
     if (ending != nullptr) ending->written = true;
     admission->written = std::move(ending);
     return {};
   }
   // Nobody had it in memory, but it is an old one.
-  const std::string id = admission->job->request.id;
+  const std::string id = admission->job->request->id;
   Withdraw(admission);
   ASSAY_ASSIGN_OR_RETURN(std::optional<StoredJob> found, store->Find(id));
   if (!found) return Err(ErrorCode::kInternal, "'{}' is neither new nor there", id);
@@ -199,7 +201,7 @@ void Broker::AnswerAdmission(Admission* admission, const Status& durable) {
   if (admission->existing) {
     instruments_->repeated.Add();
     // What is known in memory is newer than what was read.
-    Result<std::shared_ptr<const Job>> now = Peek(admission->job->request.id);
+    Result<std::shared_ptr<const Job>> now = Peek(admission->job->request->id);
     admission->admitted(now.ok() ? *now : admission->job);
     return;
   }
@@ -211,17 +213,17 @@ void Broker::AnswerAdmission(Admission* admission, const Status& durable) {
   admission->admitted(admission->job);
 }
 
-void Broker::Admit(JobRequest request, Admitted admitted) {
+void Broker::Admit(SharedRequest request, Admitted admitted) {
   auto admission = std::make_shared<Admission>();
-  admission->id_given = !request.id.empty();
-  if (Status valid = Validate(&request); !valid.ok()) {
+  admission->id_given = !request->id.empty();
+  if (!admission->id_given) request.Edit()->id = NewId("sub-");
+  if (Status valid = Validate(request); !valid.ok()) {
     instruments_->Refused(valid.error().code == ErrorCode::kNotFound ? "unknown_task" : "invalid");
     admitted(valid.error());
     return;
   }
   admission->request = std::move(request);
   admission->admitted = std::move(admitted);
-  bool wakes = false;
   std::unique_lock guard(mutex_);
   // What may be about a job that is there looks into the store first, on the writer's thread. All
   // else is queued at once, beside its writing; a refusal costs no transaction.
@@ -230,7 +232,7 @@ void Broker::Admit(JobRequest request, Admitted admitted) {
       done_.Find(wanted.id) == nullptr) {
     const Status room = RoomFor(wanted);
     if (room.ok()) {
-      wakes = Enqueue(admission.get());
+      Enqueue(admission.get());
     } else if (!admission->id_given) {
       const bool draining = draining_;
       guard.unlock();
@@ -248,8 +250,6 @@ void Broker::Admit(JobRequest request, Admitted admitted) {
         if (admission->written != nullptr) admission->written->written = false;
         Withdraw(admission.get());
       });
-  guard.unlock();
-  if (wakes) queue_changed_.notify_one();
 }
 
 Result<Job> Broker::Submit(JobRequest request) {
@@ -262,7 +262,7 @@ Result<Job> Broker::Submit(JobRequest request) {
   return *job;
 }
 
-void Broker::SubmitThen(JobRequest request, std::function<void(Result<SharedJob>)> done) {
+void Broker::SubmitThen(SharedRequest request, std::function<void(Result<SharedJob>)> done) {
   // Called once; what `done` holds must not be copied on the writer's thread.
   auto shared = std::make_shared<std::function<void(Result<SharedJob>)>>(std::move(done));
   Admit(std::move(request), [this, shared](Result<SharedJob> job) {

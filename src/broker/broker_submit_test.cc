@@ -64,11 +64,11 @@ TEST(Submit, AcceptsAndFindsAgain) {
   const std::unique_ptr<Broker> broker = test::OpenBroker(options);
   const Result<Job> job = broker->Submit(Request("source"));
   ASSERT_TRUE(job.ok());
-  EXPECT_THAT((*job).request.id, ::testing::StartsWith("sub-"));
+  EXPECT_THAT((*job).request->id, ::testing::StartsWith("sub-"));
   EXPECT_EQ((*job).state, JobState::kQueued);
   EXPECT_EQ((*job).sequence, 1);
   EXPECT_EQ((*job).submitted_at, 1'700'000'000);
-  EXPECT_EQ((*broker->Get((*job).request.id)).request.source, "source");
+  EXPECT_EQ((*broker->Get((*job).request->id)).request->source, "source");
   EXPECT_EQ((*broker->Submit(Request())).sequence, 2);
   clocks.Advance(7);
   EXPECT_EQ(broker->Depth().queued, 2U);
@@ -96,15 +96,15 @@ TEST(Submit, TheSameKeyIsTheSameJob) {
   const std::unique_ptr<Broker> broker = test::OpenBroker();
   JobRequest request = Request("one");
   request.idempotency = "k";
-  const std::string id = (*broker->Submit(request)).request.id;
-  EXPECT_EQ((*broker->Submit(request)).request.id, id);
+  const std::string id = (*broker->Submit(request)).request->id;
+  EXPECT_EQ((*broker->Submit(request)).request->id, id);
   JobRequest other = request;
   other.source = "two";
   const Error conflict = SubmitError(broker.get(), other);
   EXPECT_EQ(conflict.code, ErrorCode::kInvalid);
   EXPECT_THAT(conflict.message, HasSubstr("idempotency key was used before"));
   other.owner = "another";
-  EXPECT_NE((*broker->Submit(other)).request.id, id);
+  EXPECT_NE((*broker->Submit(other)).request->id, id);
   EXPECT_EQ(broker->Depth().queued, 2U);
   // Also once it is done.
   ASSERT_TRUE(broker->Cancel(id).ok());
@@ -167,7 +167,7 @@ TEST(Submit, WhatTheStoreDoesNotTakeIsNotAcceptedAndVerdictsAreTriedAgain) {
   BrokerOptions options;
   options.path = folder.File("s.db");
   const std::unique_ptr<Broker> broker = test::OpenBroker(options);
-  const std::string id = (*broker->Submit(Request("one"))).request.id;
+  const std::string id = (*broker->Submit(Request("one"))).request->id;
   const Delivery delivery = **broker->Lease("w", Seconds(5), Seconds(0));
   ASSERT_TRUE(broker->documents()->Put("barrier", "b", {}).ok());  // and the delivery is written
   const std::unique_ptr<Database> other =
@@ -196,7 +196,7 @@ TEST(Submit, TheSameKeyFromManyThreadsIsOneJob) {
         const Result<Job> job = broker->Submit(request);
         ASSERT_TRUE(job.ok());
         const std::lock_guard guard(mutex);
-        ids.insert((*job).request.id);
+        ids.insert((*job).request->id);
       }
     });
   for (std::thread& thread : threads) thread.join();
@@ -213,7 +213,7 @@ TEST(Submit, QueuesAreBounded) {
   const std::unique_ptr<Broker> broker = test::OpenBroker(options);
   JobRequest kept = Request("kept", "a");
   kept.idempotency = "kept";
-  const std::string id = (*broker->Submit(kept)).request.id;
+  const std::string id = (*broker->Submit(kept)).request->id;
   for (int i = 0; i < 2; ++i) ASSERT_TRUE(broker->Submit(Request("x", "a")).ok());
   Error error = SubmitError(broker.get(), Request("x", "a"));
   EXPECT_EQ(error.code, ErrorCode::kUnavailable);
@@ -223,7 +223,7 @@ TEST(Submit, QueuesAreBounded) {
   EXPECT_EQ(error.code, ErrorCode::kUnavailable);
   EXPECT_THAT(error.message, HasSubstr("the queue is full (5 jobs)"));
   // What is there already is no new job.
-  EXPECT_EQ((*broker->Submit(kept)).request.id, id);
+  EXPECT_EQ((*broker->Submit(kept)).request->id, id);
   // A place that becomes free is a place.
   ASSERT_TRUE(broker->Cancel(id).ok());
   EXPECT_TRUE(broker->Submit(Request("x", "b")).ok());
@@ -250,7 +250,7 @@ TEST(Submit, QueuesAreBoundedInBytes) {
   BrokerOptions options;
   options.limits.max_queued_bytes = 1000;
   const std::unique_ptr<Broker> broker = test::OpenBroker(options);
-  const std::string id = (*broker->Submit(Request(std::string(600, 'x')))).request.id;
+  const std::string id = (*broker->Submit(Request(std::string(600, 'x')))).request->id;
   EXPECT_EQ(SubmitError(broker.get(), Request(std::string(401, 'x'))).code,
             ErrorCode::kUnavailable);
   ASSERT_TRUE(broker->Submit(Request(std::string(400, 'x'))).ok());
@@ -312,16 +312,16 @@ TEST(Submit, ClocksThatJumpChangeNoOrderAndNoWait) {
   clocks.steady_s = clocks.steady_s + 3;
   EXPECT_EQ(broker->Depth().oldest_wait_s, 3);
   const auto delivery = *broker->Lease("w", Seconds(1), Seconds(60));
-  EXPECT_EQ(delivery->job->request.id, first.request.id);
+  EXPECT_EQ(delivery->job->request->id, first.request->id);
   EXPECT_GE(delivery->job->started_at, first.submitted_at);
   clocks.unix_s = 4e9;  // a century ahead: no lease ends by it
   broker->Sweep();
   ASSERT_TRUE(broker->Complete(*delivery, test::VerdictDocument(first.request, "correct")).ok());
-  const Job done = *broker->Get(first.request.id);
+  const Job done = *broker->Get(first.request->id);
   EXPECT_GE(done.finished_at, done.started_at);
   clocks.unix_s = 5;
-  ASSERT_TRUE(broker->Cancel(second.request.id).ok());
-  const Job cancelled = *broker->Get(second.request.id);
+  ASSERT_TRUE(broker->Cancel(second.request->id).ok());
+  const Job cancelled = *broker->Get(second.request->id);
   EXPECT_GE(cancelled.finished_at, cancelled.submitted_at);
 }
 

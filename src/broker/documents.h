@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/json.h"
@@ -21,14 +22,16 @@ class DocumentStore {
   /// not block.
   virtual void PutThen(const std::string& kind, const std::string& id, json::object document,
                        std::function<void(const Status&)> done) {
-    done(Put(kind, id, document));
+    const std::function<void(const Status&)> answer = std::move(done);
+    answer(Put(kind, id, document));
   }
   /// As PutThen, with the JSON text of the object: for who has it already.
   virtual void PutTextThen(const std::string& kind, const std::string& id, std::string text,
                            std::function<void(const Status&)> done) {
     Result<json::object> document = ParseJsonObject(text);
-    if (!document.ok()) return done(document.error());
-    PutThen(kind, id, *std::move(document), std::move(done));
+    if (document.ok()) return PutThen(kind, id, *std::move(document), std::move(done));
+    const std::function<void(const Status&)> answer = std::move(done);
+    answer(document.error());
   }
   virtual Result<json::object> Get(const std::string& kind, const std::string& id) = 0;
   virtual Status Delete(const std::string& kind, const std::string& id) = 0;

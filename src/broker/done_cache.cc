@@ -19,15 +19,15 @@ size_t ApproximateBytes(const json::value& value) {
 }  // namespace
 
 size_t ApproximateBytes(const Job& job) {
-  size_t bytes = sizeof(Job) + job.request.source.size() + job.request.task_source.size();
-  for (const json::object* object : {&job.request.options, &job.verdict})
+  size_t bytes = sizeof(Job) + job.request->source.size() + job.request->task_source.size();
+  for (const json::object* object : {&job.request->options, &job.verdict})
     for (const auto& [key, item] : *object)
       bytes += key.size() + sizeof(json::key_value_pair) + ApproximateBytes(item);
   return bytes;
 }
 
 void DoneCache::Put(std::shared_ptr<const Job> job) {
-  const std::string& id = job->request.id;
+  const std::string& id = job->request->id;
   const size_t bytes = ApproximateBytes(*job);
   if (bytes > max_bytes_) return;
   if (!jobs_.emplace(id, Entry{job, bytes}).second) return;  // a finished job never changes

@@ -14,6 +14,8 @@ Result<std::unique_ptr<EngineRunner>> EngineRunner::Start(
   // Each job needs a candidate of its own.
   options.engine.device.limits.pool = std::max(options.engine.device.limits.pool, options.jobs);
   ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine, Engine::Start(std::move(options.engine)));
+  // People want to know which device that was.
+  if (name == "auto") name = GetString(engine->device().environment(), "device", name);
   return std::unique_ptr<EngineRunner>(
       new EngineRunner(std::move(engine), std::move(registry), std::move(name), options.jobs));
 }

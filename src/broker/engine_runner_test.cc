@@ -86,7 +86,7 @@ class EngineRunnerTest : public ::testing::Test {
       ADD_FAILURE() << job.error().message;
       return {};
     }
-    return Await((*job).request.id);
+    return Await((*job).request->id);
   }
 
   Job Await(const std::string& id) {
@@ -112,7 +112,7 @@ std::shared_ptr<EngineRunner> EngineRunnerTest::runner_;
 TEST_F(EngineRunnerTest, JudgesARightAndAWrongOne) {
   const Job right = Judge(Question(Relu()));
   EXPECT_EQ(StatusOf(right), "correct") << json::serialize(right.verdict);
-  EXPECT_EQ(GetString(right.verdict, "id"), right.request.id);
+  EXPECT_EQ(GetString(right.verdict, "id"), right.request->id);
   EXPECT_EQ(GetInt(GetObject(right.verdict, "correctness"), "trials"), 2);
   EXPECT_TRUE(right.verdict.contains("raw"));
   std::string source = Relu();
@@ -139,7 +139,7 @@ TEST_F(EngineRunnerTest, UnknownTasksAndOptionsAreRefusedAtTheDoor) {
 }
 
 TEST_F(EngineRunnerTest, ACancelledOneIsKilledAtOnce) {
-  const std::string id = (*broker_->Submit(Question(Relu("time.sleep(600)")))).request.id;
+  const std::string id = (*broker_->Submit(Question(Relu("time.sleep(600)")))).request->id;
   ASSERT_TRUE(test::Eventually([&] { return (*broker_->Get(id)).stage == "check"; }) ||
               (*broker_->Get(id)).state == JobState::kRunning);
   std::this_thread::sleep_for(std::chrono::milliseconds(300));

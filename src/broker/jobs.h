@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/json.h"
@@ -29,6 +30,29 @@ struct JobRequest {
   double timeout_s = 0;  ///< of the whole judging, from its start; 0: the engine's phases only
 };
 
+/// A request that copies share: a job is copied at each change of its state, and what was asked for
+/// never changes.
+class SharedRequest {
+ public:
+  SharedRequest() : SharedRequest(JobRequest{}) {}
+  SharedRequest(JobRequest request)  // NOLINT(google-explicit-constructor): it is one
+      : request_(std::make_shared<JobRequest>(std::move(request))) {}
+
+  const JobRequest& operator*() const { return *request_; }
+  const JobRequest* operator->() const { return request_.get(); }
+  operator const JobRequest&() const { return *request_; }  // NOLINT(google-explicit-constructor)
+
+  /// To be changed by whoever makes it; other copies keep what they have. Not beside other threads
+  /// that copy this object.
+  JobRequest* Edit() {
+    if (request_.use_count() != 1) request_ = std::make_shared<JobRequest>(*request_);
+    return request_.get();
+  }
+
+ private:
+  std::shared_ptr<JobRequest> request_;
+};
+
 enum class JobState { kQueued, kRunning, kDone };
 
 /// One accepted submission. A job ends in exactly one verdict, whatever is killed when.
@@ -39,7 +63,7 @@ enum class JobState { kQueued, kRunning, kDone };
 ///        └──────────┘ the worker died or the server was restarted: redelivered, at most 3 times,
 ///                     then done(infra_error)
 struct Job {
-  JobRequest request;
+  SharedRequest request;
   JobState state = JobState::kQueued;
   int64_t sequence = 0;     ///< order of acceptance; pages of listings follow it
   int deliveries = 0;       ///< times it was given to a worker
@@ -86,10 +110,11 @@ class JobService {
 
   /// As Submit, for threads that must not wait for the disk: calls `done` once, never under a lock,
   /// on any thread; it must not block.
-  virtual void SubmitThen(JobRequest request, std::function<void(Result<SharedJob>)> done) {
-    Result<Job> job = Submit(std::move(request));
-    done(job.ok() ? Result<SharedJob>(std::make_shared<const Job>(*std::move(job)))
-                  : Result<SharedJob>(job.error()));
+  virtual void SubmitThen(SharedRequest request, std::function<void(Result<SharedJob>)> done) {
+    const std::function<void(Result<SharedJob>)> answer = std::move(done);
+    Result<Job> job = Submit(*request);
+    answer(job.ok() ? Result<SharedJob>(std::make_shared<const Job>(*std::move(job)))
+                    : Result<SharedJob>(job.error()));
   }
 
   virtual Result<Job> Get(const std::string& id) = 0;

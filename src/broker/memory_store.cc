@@ -58,15 +58,14 @@ Result<bool> MemoryStore::Insert(std::shared_ptr<const Job> job, const Ended* en
   if (ids_.contains(request.id) || rows_.contains(sequence) ||
       (!request.idempotency.empty() && idempotent_.contains({request.owner, request.idempotency})))
     return false;
-  Row row;
-  if (ended != nullptr) {
-    row.state = JobState::kDone;
-    row.deliveries = ended->job->deliveries;
-    row.started_at = ended->job->started_at;
-    row.finished_at = ended->job->finished_at;
-    row.worker = ended->job->worker;
-    row.verdict = ended->verdict;
-  }
+  const Job& now = ended == nullptr ? *job : *ended->job;
+  Row row{.accepted = nullptr,
+          .state = ended == nullptr ? now.state : JobState::kDone,
+          .deliveries = now.deliveries,
+          .started_at = now.started_at,
+          .finished_at = now.finished_at,
+          .worker = now.worker,
+          .verdict = ended == nullptr ? nullptr : ended->verdict};
   row.accepted = std::move(job);
   KeepRow(sequence);
   SetRow(sequence, std::move(row));
@@ -112,7 +111,7 @@ Status MemoryStore::SetDone(const Job& job, int delivery,
   Row* const row =
       found == rows_.end() || found->second.deliveries > delivery ? nullptr : Change(job.sequence);
   if (row == nullptr)
-    return Err(ErrorCode::kClosed, "{}: delivery {} is not the last one any more", job.request.id,
+    return Err(ErrorCode::kClosed, "{}: delivery {} is not the last one any more", job.request->id,
                delivery);
   row->state = JobState::kDone;
   row->deliveries = delivery;
@@ -132,7 +131,7 @@ Result<std::vector<std::string>> MemoryStore::DeleteFinished(double before, size
     if (row.state != JobState::kDone) continue;
     ++looked_at;
     if (row.finished_at >= before) continue;
-    ids.push_back(row.accepted->request.id);
+    ids.push_back(row.accepted->request->id);
     old.push_back(sequence);
   }
   for (const int64_t sequence : old) {
@@ -144,9 +143,9 @@ Result<std::vector<std::string>> MemoryStore::DeleteFinished(double before, size
 
 bool MemoryStore::Matches(const Row& row, const JobQuery& query) {
   const Job& job = *row.accepted;
-  return (query.owner.empty() || job.request.owner == query.owner) &&
+  return (query.owner.empty() || job.request->owner == query.owner) &&
          (!query.state || row.state == *query.state) &&
-         (query.task_id.empty() || job.request.task_id == query.task_id) &&
+         (query.task_id.empty() || job.request->task_id == query.task_id) &&
          (query.status.empty() || (row.verdict != nullptr && row.verdict->status == query.status));
 }
 
@@ -157,19 +156,19 @@ StoredJob MemoryStore::Read(const Row& row, bool whole) {
   Job& job = stored.job;
   const JobRequest& request = row.accepted->request;
   if (whole) {
-    job.request = request;
+    job.request = row.accepted->request;
   } else {
-    job.request = {.id = request.id,
-                   .owner = request.owner,
-                   .idempotency = request.idempotency,
-                   .task_id = request.task_id,
-                   .task_source = {},
-                   .entry = request.entry,
-                   .submission_entry = request.submission_entry,
-                   .source = {},
-                   .options = request.options,
-                   .priority = request.priority,
-                   .timeout_s = request.timeout_s};
+    job.request = JobRequest{.id = request.id,
+                             .owner = request.owner,
+                             .idempotency = request.idempotency,
+                             .task_id = request.task_id,
+                             .task_source = {},
+                             .entry = request.entry,
+                             .submission_entry = request.submission_entry,
+                             .source = {},
+                             .options = request.options,
+                             .priority = request.priority,
+                             .timeout_s = request.timeout_s};
   }
   job.state = row.state;
   job.sequence = row.accepted->sequence;

@@ -79,7 +79,7 @@ TEST(ExportRow, EveryRowHasTheSameKeys) {
   done.verdict = Correct(1.9, 2.1);
   Job queued;
   queued.request = test::Request();
-  queued.request.task_source = "class Model: pass";
+  queued.request.Edit()->task_source = "class Model: pass";
   const json::object full = ExportRow(done, /*raw=*/false);
   const json::object bare = ExportRow(queued, /*raw=*/false);
   ASSERT_EQ(full.size(), bare.size());

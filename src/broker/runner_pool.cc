@@ -57,7 +57,7 @@ void RunnerPool::Work(Worker* worker) {
 }
 
 void RunnerPool::Judge(Worker* worker, const Delivery& delivery) {
-  const std::string& id = delivery.job->request.id;
+  const std::string& id = delivery.job->request->id;
   {
     const std::lock_guard guard(mutex_);
     worker->working_on.insert(id);

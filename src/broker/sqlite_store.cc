@@ -110,15 +110,16 @@ StoredJob SqliteStore::ReadJob(const Query& query) {
   StoredJob stored;
   Job& job = stored.job;
   job.sequence = query.Int(0);
-  job.request.id = query.Text(1);
-  job.request.owner = query.Text(2);
-  job.request.idempotency = query.Text(3);
-  job.request.task_id = query.Text(4);
-  job.request.entry = query.Text(5);
-  job.request.submission_entry = query.Text(6);
-  job.request.options = Parsed(query.Text(7));
-  job.request.priority = static_cast<int>(query.Int(8));
-  job.request.timeout_s = query.Real(9);
+  JobRequest& request = *job.request.Edit();
+  request.id = query.Text(1);
+  request.owner = query.Text(2);
+  request.idempotency = query.Text(3);
+  request.task_id = query.Text(4);
+  request.entry = query.Text(5);
+  request.submission_entry = query.Text(6);
+  request.options = Parsed(query.Text(7));
+  request.priority = static_cast<int>(query.Int(8));
+  request.timeout_s = query.Real(9);
   job.state = static_cast<JobState>(query.Int(10));
   stored.cancel_requested = query.Int(11) != 0;
   job.deliveries = static_cast<int>(query.Int(12));
@@ -133,8 +134,8 @@ StoredJob SqliteStore::ReadJob(const Query& query) {
 
 StoredJob SqliteStore::ReadWholeJob(const Query& query) {
   StoredJob stored = ReadJob(query);
-  stored.job.request.source = query.Text(19);
-  stored.job.request.task_source = query.Text(20);
+  stored.job.request.Edit()->source = query.Text(19);
+  stored.job.request.Edit()->task_source = query.Text(20);
   if (!query.IsNull(21)) AddRaw(query.Text(21), &stored.job.verdict);
   return stored;
 }
@@ -278,13 +279,13 @@ Result<bool> SqliteStore::Insert(std::shared_ptr<const Job> accepted, const Ende
       .Bind(10, json::serialize(request.options))
       .Bind(11, request.priority)
       .Bind(12, request.timeout_s)
-      .Bind(13, job.submitted_at);
-  if (ended == nullptr) {
-    query.Bind(14, static_cast<int>(JobState::kQueued)).Bind(15, 0);
-    query.Bind(16, 0.0).Bind(17, 0.0).Bind(18, "");
-  } else {
-    query.Bind(14, static_cast<int>(JobState::kDone)).Bind(15, job.deliveries);
-    query.Bind(16, job.started_at).Bind(17, job.finished_at).Bind(18, job.worker);
+      .Bind(13, job.submitted_at)
+      .Bind(14, static_cast<int>(ended == nullptr ? job.state : JobState::kDone))
+      .Bind(15, job.deliveries)
+      .Bind(16, job.started_at)
+      .Bind(17, job.finished_at)
+      .Bind(18, job.worker);
+  if (ended != nullptr) {
     query.Bind(19, ended->verdict->status).Bind(20, ended->verdict->verdict);
     if (!ended->verdict->raw.empty()) query.Bind(21, ended->verdict->raw);
   }
@@ -340,7 +341,7 @@ Status SqliteStore::SetDone(const Job& job, int delivery,
     query.Bind(8, verdict->raw);
   ASSAY_RETURN_IF_ERROR(query.Run());
   if (db_->Changes() == 1) return {};
-  return Err(ErrorCode::kClosed, "{}: delivery {} is not the last one any more", job.request.id,
+  return Err(ErrorCode::kClosed, "{}: delivery {} is not the last one any more", job.request->id,
              delivery);
 }
 

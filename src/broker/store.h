@@ -67,8 +67,8 @@ class Store {
     std::shared_ptr<const Job> job;
     std::shared_ptr<const VerdictText> verdict;
   };
-  /// A new job: queued, or done as `ended` says. False, and nothing changed, when its id or its
-  /// owner's idempotency key is used.
+  /// A new job: queued, running as it says, or done as `ended` says. False, and nothing changed,
+  /// when its id or its owner's idempotency key is used.
   virtual Result<bool> Insert(std::shared_ptr<const Job> job, const Ended* ended) = 0;
   Result<bool> Insert(std::shared_ptr<const Job> job) { return Insert(std::move(job), nullptr); }
 

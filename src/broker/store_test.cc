@@ -15,8 +15,8 @@ using ::testing::HasSubstr;
 StoredJob Stored(int64_t sequence, const std::string& source = "pass") {
   StoredJob stored;
   stored.job.request = test::Request(source);
-  stored.job.request.id = "job-" + std::to_string(sequence);
-  stored.job.request.options = {{"time", false}};
+  stored.job.request.Edit()->id = "job-" + std::to_string(sequence);
+  stored.job.request.Edit()->options = {{"time", false}};
   stored.job.sequence = sequence;
   stored.job.submitted_at = 100.5;
   return stored;
@@ -124,7 +124,7 @@ TEST(Store, AReaderSeesWhatIsCommittedAndNothingElse) {
 
 TEST_P(AnyStore, KeepsEveryField) {
   StoredJob stored = Stored(7, "a\0b\n\xc3\xa9" + std::string("\"'"));
-  JobRequest& request = stored.job.request;
+  JobRequest& request = *stored.job.request.Edit();
   request.idempotency = "key";
   request.task_source = "class Model: pass";
   request.entry = "Reference";
@@ -135,10 +135,10 @@ TEST_P(AnyStore, KeepsEveryField) {
   const std::optional<StoredJob> found = *store_->FindIdempotent("local", "key");
   ASSERT_TRUE(found.has_value());
   EXPECT_TRUE(SameQuestion(found->job.request, request));
-  EXPECT_EQ(found->job.request.source, request.source);
-  EXPECT_EQ(found->job.request.task_source, request.task_source);
-  EXPECT_EQ(found->job.request.priority, -4);
-  EXPECT_EQ(found->job.request.owner, "local");
+  EXPECT_EQ(found->job.request->source, request.source);
+  EXPECT_EQ(found->job.request->task_source, request.task_source);
+  EXPECT_EQ(found->job.request->priority, -4);
+  EXPECT_EQ(found->job.request->owner, "local");
   EXPECT_EQ(found->job.sequence, 7);
   EXPECT_EQ(found->job.submitted_at, 100.5);
   EXPECT_EQ(found->job.state, JobState::kQueued);
@@ -153,16 +153,16 @@ TEST(Store, EqualSourcesAreStoredOnce) {
   for (int i = 1; i <= 20; ++i) ASSERT_TRUE(Insert(store.get(), Stored(i, text).job).ok());
   ASSERT_TRUE(Insert(store.get(), Stored(21, "other").job).ok());
   EXPECT_EQ(Number(store.get(), "SELECT count(*) FROM sources"), 2);
-  EXPECT_EQ((*store->Find("job-20"))->job.request.source, text);
+  EXPECT_EQ((*store->Find("job-20"))->job.request->source, text);
 }
 
 TEST_P(AnyStore, AnIdIsUsedOnce) {
   ASSERT_TRUE(Insert(store_.get(), Stored(1).job).ok());
   StoredJob again = Stored(2);
-  again.job.request.id = "job-1";
-  again.job.request.source = "another";
+  again.job.request.Edit()->id = "job-1";
+  again.job.request.Edit()->source = "another";
   EXPECT_FALSE(*Insert(store_.get(), again.job));
-  EXPECT_EQ((*store_->Find("job-1"))->job.request.source, "pass");
+  EXPECT_EQ((*store_->Find("job-1"))->job.request->source, "pass");
   EXPECT_EQ((*store_->List({})).size(), 1U);
   EXPECT_EQ(*store_->LastSequence(), 1);
   if (!GetParam()) return;
@@ -171,19 +171,19 @@ TEST_P(AnyStore, AnIdIsUsedOnce) {
 
 TEST_P(AnyStore, AnIdempotencyKeyIsUsedOnceByItsOwner) {
   StoredJob first = Stored(1);
-  first.job.request.idempotency = "key";
+  first.job.request.Edit()->idempotency = "key";
   ASSERT_TRUE(*Insert(store_.get(), first.job));
   StoredJob second = Stored(2);
-  second.job.request.idempotency = "key";
+  second.job.request.Edit()->idempotency = "key";
   EXPECT_FALSE(*Insert(store_.get(), second.job));
-  second.job.request.owner = "another";
+  second.job.request.Edit()->owner = "another";
   EXPECT_TRUE(*Insert(store_.get(), second.job));
   EXPECT_EQ((*store_->FindIdempotent("another", "key"))->job.sequence, 2);
 }
 
 TEST_P(AnyStore, WhatIsRolledBackHasNotBeen) {
   StoredJob kept = Stored(1);
-  kept.job.request.idempotency = "kept";
+  kept.job.request.Edit()->idempotency = "kept";
   ASSERT_TRUE(*Insert(store_.get(), kept.job));
   StoredJob ended = Stored(2);
   ended.job.finished_at = 50;
@@ -201,7 +201,7 @@ TEST_P(AnyStore, WhatIsRolledBackHasNotBeen) {
   kept.job.verdict = {{"status", "incorrect"}};
   ASSERT_TRUE(store_->SetDone(kept.job, 1).ok());
   StoredJob fresh = Stored(3);
-  fresh.job.request.idempotency = "fresh";
+  fresh.job.request.Edit()->idempotency = "fresh";
   ASSERT_TRUE(*Insert(store_.get(), fresh.job));
   EXPECT_THAT(*store_->DeleteFinished(100, 10), ElementsAre("job-1", "job-2"));
   ASSERT_TRUE(store_->PutDocument("d", "old", R"({"n":3})", 30).ok());
@@ -233,10 +233,41 @@ TEST_P(AnyStore, WhatIsRolledBackHasNotBeen) {
   EXPECT_THAT(*store_->ListDocuments("d", 9), ElementsAre("old", "other"));
 }
 
+TEST_P(AnyStore, WritesAJobThatRunsAlreadyAsItIs) {
+  StoredJob stored = Stored(1);
+  stored.job.state = JobState::kRunning;
+  stored.job.deliveries = 2;
+  stored.job.started_at = 200.25;
+  stored.job.worker = "cuda:1";
+  ASSERT_TRUE(*Insert(store_.get(), stored.job));
+  const std::optional<StoredJob> found = *store_->Find("job-1");
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->job.state, JobState::kRunning);
+  EXPECT_EQ(found->job.deliveries, 2);
+  EXPECT_EQ(found->job.started_at, 200.25);
+  EXPECT_EQ(found->job.worker, "cuda:1");
+  // An earlier delivery's verdict is refused as ever.
+  stored.job.verdict = {{"status", "correct"}};
+  EXPECT_FALSE(store_->SetDone(stored.job, 1).ok());
+  EXPECT_TRUE(store_->SetDone(stored.job, 2).ok());
+}
+
+TEST(SharedRequest, IsSharedUntilItIsEdited) {
+  SharedRequest one = test::Request("source");
+  const SharedRequest other = one;
+  EXPECT_EQ(&*one, &*other);
+  one.Edit()->source = "another";
+  EXPECT_EQ(other->source, "source");
+  EXPECT_EQ(one->source, "another");
+  const JobRequest* const own = &*one;
+  one.Edit()->id = "x";  // nobody else has it
+  EXPECT_EQ(&*one, own);
+}
+
 TEST_P(AnyStore, DeletesWhatEndedLongAgo) {
   for (int i = 1; i <= 6; ++i) {
     StoredJob stored = Stored(i);
-    if (i == 1) stored.job.request.idempotency = "key";
+    if (i == 1) stored.job.request.Edit()->idempotency = "key";
     ASSERT_TRUE(*Insert(store_.get(), stored.job));
     if (i == 3) continue;  // never ends
     stored.job.finished_at = i == 2 ? 900 : i;
@@ -312,8 +343,8 @@ TEST_P(AnyStore, AJobThatIsDoneIsWrittenAtOnce) {
 TEST_P(AnyStore, PagesAndFilters) {
   for (int i = 1; i <= 9; ++i) {
     StoredJob stored = Stored(i);
-    stored.job.request.owner = i % 3 == 0 ? "b" : "a";
-    stored.job.request.task_id = i > 5 ? "t/x" : "t/y";
+    stored.job.request.Edit()->owner = i % 3 == 0 ? "b" : "a";
+    stored.job.request.Edit()->task_id = i > 5 ? "t/x" : "t/y";
     ASSERT_TRUE(Insert(store_.get(), stored.job).ok());
     if (i % 2 != 0) continue;
     stored.job.verdict = {{"status", i == 8 ? "correct" : "timeout"}, {"raw", "large"}};
@@ -324,7 +355,7 @@ TEST_P(AnyStore, PagesAndFilters) {
     const Result<std::vector<Job>> jobs = store_->List(query);
     for (const Job& job : *jobs) {
       sequences.push_back(job.sequence);
-      EXPECT_TRUE(job.request.source.empty());
+      EXPECT_TRUE(job.request->source.empty());
       EXPECT_FALSE(job.verdict.contains("raw"));
     }
     return sequences;

@@ -62,6 +62,7 @@ int New(const Options& options) {
 void AddKeys(CLI::App* app, int* exit_code) {
   CLI::App* command = app->add_subcommand("keys", "Keys for `assay serve --api-key-file`");
   command->require_subcommand(1);
+  command->footer("Example:\n  assay keys new --name trainer --scope submit --file keys.txt");
   auto options = std::make_shared<Options>();
   CLI::App* make = command->add_subcommand("new", "Make a key; only its hash is stored");
   make->add_option("--name", options->name, "who will use it; shown in logs and queues")

@@ -129,8 +129,8 @@ int Rescore(const Options& options) {
   size_t without = 0;
   const Status read = (*store)->ForEach(QueryOf(options), [&](const StoredJob& stored) {
     const Job& job = stored.job;
-    json::object row{{"id", job.request.id},
-                     {"task_id", job.request.task_id},
+    json::object row{{"id", job.request->id},
+                     {"task_id", job.request->task_id},
                      {"status", GetString(job.verdict, "status")},
                      {"mode", mode},
                      {"reward", nullptr},

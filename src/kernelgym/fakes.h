@@ -32,16 +32,16 @@ class FakeJobs : public JobService {
     auto job = std::make_shared<Job>();
     job->request = std::move(request);
     job->sequence = static_cast<int64_t>(jobs_.size()) + 1;
-    job->request.id = fmt::format("job-{}", job->sequence);
+    job->request.Edit()->id = fmt::format("job-{}", job->sequence);
     job->submitted_at = 1000;
-    by_key_[key] = job->request.id;
-    order.push_back(job->request.id);
-    jobs_[job->request.id] = job;
-    if (judge) Finish(job->request.id, judge(job->request));
+    by_key_[key] = job->request->id;
+    order.push_back(job->request->id);
+    jobs_[job->request->id] = job;
+    if (judge) Finish(job->request->id, judge(job->request));
     return *jobs_.at(order.back());
   }
 
-  void SubmitThen(JobRequest request, std::function<void(Result<SharedJob>)> done) override {
+  void SubmitThen(SharedRequest request, std::function<void(Result<SharedJob>)> done) override {
     if (!later) return JobService::SubmitThen(std::move(request), std::move(done));
     later([this, request = std::move(request), done] { JobService::SubmitThen(request, done); });
   }
@@ -54,7 +54,7 @@ class FakeJobs : public JobService {
   std::vector<Job> List(const JobQuery& query) override {
     std::vector<Job> found;
     for (const auto& [id, job] : jobs_)
-      if ((query.owner.empty() || job->request.owner == query.owner) &&
+      if ((query.owner.empty() || job->request->owner == query.owner) &&
           (!query.state || job->state == *query.state))
         found.push_back(*job);
     return found;

@@ -206,7 +206,7 @@ json::object Metadata(const TaskRecord& record, const Job& job, const Row& row) 
   if (!record.notes.empty()) out["notes"] = record.notes;
   out["feedback"] = GetString(verdict, "feedback");
   out["error_origin"] = ToString(row.origin);
-  out["assay"] = {{"job_id", job.request.id},
+  out["assay"] = {{"job_id", job.request->id},
                   {"status", GetString(verdict, "status")},
                   {"fault", GetString(verdict, "fault")},
                   {"stage", GetString(verdict, "stage")},

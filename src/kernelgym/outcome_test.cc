@@ -25,7 +25,7 @@ TaskRecord Record() {
 
 Job Done(const Records& records) {
   Job job;
-  job.request.id = "job-1";
+  job.request.Edit()->id = "job-1";
   job.state = JobState::kDone;
   job.started_at = 1'700'000'001;
   job.finished_at = 1'700'000'003.5;

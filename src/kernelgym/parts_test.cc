@@ -136,7 +136,7 @@ TEST(WorkerBookTest, NodeNames) {
 Job Crashed(const std::string& hash) {
   Job job;
   static int count = 0;
-  job.request.id = fmt::format("job-{}", ++count);
+  job.request.Edit()->id = fmt::format("job-{}", ++count);
   job.started_at = 10;
   job.finished_at = 12;
   job.verdict = {{"submission_sha256", hash}, {"error", {{"kind", "crash"}}}};

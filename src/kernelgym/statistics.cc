@@ -23,8 +23,8 @@ bool IsProcessFault(const std::string& kind) {
 
 void Statistics::Count(const Job& job, const Outcome& outcome, double now) {
   const std::lock_guard lock(mutex_);
-  if (!counted_.insert(job.request.id).second) return;
-  counted_order_.push_back(job.request.id);
+  if (!counted_.insert(job.request->id).second) return;
+  counted_order_.push_back(job.request->id);
   if (counted_order_.size() > kMostRemembered) {
     counted_.erase(counted_order_.front());
     counted_order_.pop_front();

@@ -120,7 +120,7 @@ bool Tasks::StillGood(const TaskRecord& record, const EvaluationRequest& request
 void Tasks::Submitted(const Result<SharedJob>& job, Accepted* accepted) {
   TaskRecord& record = accepted->record;
   if (job.ok()) {
-    record.job_id = (*job)->request.id;
+    record.job_id = (*job)->request->id;
     TellWhenDone(record);
     return;
   }
@@ -189,7 +189,7 @@ Outcome Tasks::OutcomeOf(const TaskRecord& record, const Job* job) const {
 }
 
 std::string Tasks::NameOf(const Job& job) {
-  std::string_view key = job.request.idempotency;
+  std::string_view key = job.request->idempotency;
   if (!key.starts_with(kKey)) return "";
   key.remove_prefix(kKey.size());
   for (int part = 0; part < 2; ++part) {

@@ -138,8 +138,8 @@ void Environment::StepAlone(Action action, Seconds limit, Reply reply) {
 void Environment::StepJob(Action action, TimePoint deadline, const Reply& reply) {
   const std::shared_ptr<const Host>& host = service_->host();
   const Result<Job> job = host->context.jobs->Get(action.ticket);
-  if (!job.ok() || job->request.owner != who_.key_name) return reply(UnknownTicket(action.ticket));
-  Result<Catalog::TaskPtr> task = host->catalog.Find(job->request.task_id);
+  if (!job.ok() || job->request->owner != who_.key_name) return reply(UnknownTicket(action.ticket));
+  Result<Catalog::TaskPtr> task = host->catalog.Find(job->request->task_id);
   if (!task.ok()) return reply(Failed(task.error().message));
   EpisodeConfig config = ParseReset({}, service_->settings()).config;
   config.task_id = (*task)->id;
@@ -147,7 +147,7 @@ void Environment::StepJob(Action action, TimePoint deadline, const Reply& reply)
   config.max_turns = 1;
   config.max_checks = 1;
   Episode episode(std::move(config));
-  episode.Begin(job->request.id, !GetBool(job->request.options, "time", true));
+  episode.Begin(job->request->id, !GetBool(job->request->options, "time", true));
   const std::shared_ptr<EpisodeRun> alone =
       service_->NewRunAlone(std::move(episode), *task, who_.key_name);
   const auto answer = [reply](Envelope envelope) { reply(std::move(envelope)); };

@@ -121,7 +121,7 @@ TEST_F(McpTest, PlaysAnEpisodeByTools) {
   EXPECT_EQ(GetString(tool("get_task", {{"task_id", "assay/relu"}}), "status"), "ready");
   EXPECT_EQ(GetString(tool("get_task", {}), "task_id"), "assay/relu") << "the same episode";
   EXPECT_EQ(GetString(tool("check_kernel", {{"code", "x = 1"}}), "op"), "check");
-  EXPECT_FALSE(GetBool(world_.jobs.jobs().back().request.options, "time", true));
+  EXPECT_FALSE(GetBool(world_.jobs.jobs().back().request->options, "time", true));
   const json::object submitted = tool("submit_kernel", {{"code", "x = 1"}});
   EXPECT_EQ(GetString(submitted, "status"), "correct");
   EXPECT_DOUBLE_EQ(GetDouble(submitted, "reward"), 0.3 + 2.7 * 0.5);

@@ -158,7 +158,8 @@ void Observation::State::Serialise() {
 
 json::object Observation::Members() const {
   if (empty()) return {};
-  json::object members = state_->members;
+  // Not in the observation's own memory: that is one thread's, and the copy may outlive it.
+  json::object members(state_->members, json::storage_ptr());
   if (state_->more != nullptr)
     for (const auto& [key, value] : state_->more->members) members[key] = value;
   return members;

@@ -27,6 +27,19 @@ TEST(Observation, IsItsMembersJson) {
   EXPECT_EQ(shared.text().data(), observation.text().data());
 }
 
+TEST(Observation, ItsMembersOutliveIt) {
+  json::object members;
+  {
+    const Observation observation(json::object{{"feedback", std::string(200, 'x')}});
+    members = observation.Members();
+    // Not in the observation's own memory, nor does a copy of the copy go there.
+    const json::object again = observation.Members();
+    EXPECT_TRUE(*again.storage() == *json::storage_ptr());
+    EXPECT_TRUE(*again.at("feedback").storage() == *json::storage_ptr());
+  }
+  EXPECT_EQ(GetString(members, "feedback"), std::string(200, 'x'));
+}
+
 TEST(Observation, HasNoNumberThatIsNotFinite) {
   const Observation observation(
       json::object{{"a", std::nan("")}, {"b", {{"c", json::array{HUGE_VAL, 1}}}}});

@@ -25,7 +25,7 @@ double UnixNow() { return Seconds(std::chrono::system_clock::now().time_since_ep
 
 /// A submission on its way into the queue.
 struct EpisodeRun::Sending {
-  JobRequest job;
+  SharedRequest job;
   TimePoint deadline;
   bool defer = false;
   Reply reply;
@@ -76,11 +76,11 @@ void EpisodeRun::FindJobs() {
   for (size_t number = episode_.tickets().size(), gap = 0; gap < kLargestGap; ++number, ++gap) {
     const Result<Job> job = host_->context.jobs->Get(JobId(number));
     if (!job.ok()) continue;
-    const bool check = episode_.config().timing && !GetBool(job->request.options, "time", true);
+    const bool check = episode_.config().timing && !GetBool(job->request->options, "time", true);
     const Episode::Admission admission = episode_.Admit(check);
     if (admission != Episode::Admission::kTurn && admission != Episode::Admission::kFreeCheck)
       return;
-    episode_.Begin(job->request.id, check);
+    episode_.Begin(job->request->id, check);
     ++episode_.step_count;
     gap = 0;
   }
@@ -167,7 +167,7 @@ void EpisodeRun::Submit(Action action, TimePoint deadline, Reply reply) {
   }
 
   auto sending = std::make_shared<Sending>();
-  JobRequest& job = sending->job;
+  JobRequest& job = *sending->job.Edit();
   job.id = JobId(episode_.tickets().size());
   Extracted extracted;
   if (action.code.size() > kMaxCode) {
@@ -209,8 +209,8 @@ void EpisodeRun::Send(const std::shared_ptr<Sending>& sending) {
     const std::lock_guard lock(mutex_);
     if (abandoned_) {
       // The client went while it waited for room in the queue.
-      sending_.erase(sending->job.id);
-      episode_.Settle(sending->job.id, Outcome{.kind = Outcome::Kind::kNever});
+      sending_.erase(sending->job->id);
+      episode_.Settle(sending->job->id, Outcome{.kind = Outcome::Kind::kNever});
       Persist();
       return;
     }
@@ -225,12 +225,12 @@ void EpisodeRun::Sent(const std::shared_ptr<Sending>& sending, const Result<Shar
   if (job.ok()) {
     {
       const std::lock_guard lock(mutex_);
-      sending_.erase(sending->job.id);
+      sending_.erase(sending->job->id);
       if (sending->listeners != listeners_) return;
     }
-    if (!sending->defer) return Await(sending->job.id, sending->deadline, sending->reply);
+    if (!sending->defer) return Await(sending->job->id, sending->deadline, sending->reply);
     std::unique_lock lock(mutex_);
-    const Ticket* ticket = episode_.Find(sending->job.id);
+    const Ticket* ticket = episode_.Find(sending->job->id);
     Envelope queued{.observation = Observation(
                         QueuedObservation(Context(), *ticket, "Taken; it is judged later.")),
                     .reward = 0,
@@ -251,15 +251,15 @@ void EpisodeRun::Sent(const std::shared_ptr<Sending>& sending, const Result<Shar
     }
   }
   std::unique_lock lock(mutex_);
-  sending_.erase(sending->job.id);
+  sending_.erase(sending->job->id);
   Envelope answer;
   if (error.code == ErrorCode::kInvalid) {
-    answer = Judge(sending->job.id, RefusedVerdict("refused", error.message), nullptr);
+    answer = Judge(sending->job->id, RefusedVerdict("refused", error.message), nullptr);
   } else if (error.code == ErrorCode::kUnavailable) {
-    answer = Infra(sending->job.id, Outcome::Kind::kNever, "queue_full", error.message);
+    answer = Infra(sending->job->id, Outcome::Kind::kNever, "queue_full", error.message);
   } else {
-    LogWarn("openenv: submission {} was not taken: {}", sending->job.id, error.message);
-    answer = Infra(sending->job.id, Outcome::Kind::kInfra, "not_accepted", error.message);
+    LogWarn("openenv: submission {} was not taken: {}", sending->job->id, error.message);
+    answer = Infra(sending->job->id, Outcome::Kind::kInfra, "not_accepted", error.message);
   }
   lock.unlock();
   sending->reply(std::move(answer));

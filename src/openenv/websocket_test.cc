@@ -111,7 +111,7 @@ TEST_F(WebSocketTest, CodeIsTakenOutOfAReply) {
   Client client = Connect();
   client.Reset();
   client.Step({{"code", "Sure!\n```python\nclass ModelNew: pass\n```\nDone."}});
-  EXPECT_EQ(world_.jobs.jobs().back().request.source, "class ModelNew: pass\n");
+  EXPECT_EQ(world_.jobs.jobs().back().request->source, "class ModelNew: pass\n");
 }
 
 TEST_F(WebSocketTest, TwoRequestsAtOnceAreAnsweredInOrder) {
@@ -298,7 +298,7 @@ TEST_F(WebSocketTest, AModeThatNeedsAProfileAsksForOne) {
     Client client = Connect();
     client.Reset(reset);
     client.Step({{"code", kCode}});
-    return GetBool(world_.jobs.jobs().back().request.options, "profile");
+    return GetBool(world_.jobs.jobs().back().request->options, "profile");
   };
   EXPECT_FALSE(asked({}));
   EXPECT_TRUE(asked({{"reward_mode", "coverage"}}));

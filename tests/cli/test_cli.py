@@ -1,6 +1,7 @@
 """The commands as a person or a script meets them: help, output formats, exit codes, errors."""
 
 import json
+import re
 
 import pytest
 
@@ -25,6 +26,14 @@ def test_version_is_machine_readable(run_assay):
     version = json.loads(run_assay("version", "--json").stdout)
     assert version["verdict"] == "assay.verdict/1"
     assert version["version"] in run_assay("version").stdout
+
+
+def test_its_allocator_is_the_one_that_is_linked(run_assay, assay_bin):
+    """Where mimalloc is linked, malloc and new of the process really are its."""
+    linked = b"mimalloc: " in assay_bin.read_bytes()  # its messages begin so
+    allocator = json.loads(run_assay("version", "--json").stdout)["allocator"]
+    assert re.fullmatch(r"mimalloc 2\.\d+\.\d+" if linked else "libc", allocator), allocator
+    assert allocator in run_assay("version").stdout
 
 
 def test_tasks_are_listed_in_both_formats(run_assay):
