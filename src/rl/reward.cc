@@ -77,7 +77,10 @@ Result<Reward> ComputeReward(RewardFunction function, const Evaluation& evaluati
   for (const auto& [name, value] : figures) {
     if (!std::isfinite(value)) return Err(ErrorCode::kInvalid, "{} is {}", name, value);
   }
-  const auto flat = [](double value) { return Reward{.value = value}; };
+  const auto flat = [](double value) -> Result<Reward> {
+    if (std::isfinite(value)) return Reward{.value = value};
+    return Err(ErrorCode::kInvalid, "the value of a failure is {}, no finite number", value);
+  };
   const bool failed = !evaluation.completed || evaluation.decoy;
   if (function == RewardFunction::kStaircase) {
     if (failed) return flat(-1.0);
@@ -89,7 +92,12 @@ Result<Reward> ComputeReward(RewardFunction function, const Evaluation& evaluati
   if (function == RewardFunction::kGraded && !evaluation.correct) {
     return flat(evaluation.compiled ? options.correctness_fail : options.compilation_fail);
   }
-  return Parts(function, evaluation, speedup, options);
+  Reward reward = Parts(function, evaluation, speedup, options);
+  if (!std::isfinite(reward.value)) {
+    return Err(ErrorCode::kInvalid, "the reward comes out as {}; check the weights and limits",
+               reward.value);
+  }
+  return reward;
 }
 
 }  // namespace assay::rl
