@@ -12,6 +12,17 @@ double Ratio(double part, double whole) {
   return whole > 0 ? std::clamp(part / whole, 0.0, 1.0) : 0.0;
 }
 
+/// To two decimals as decimal arithmetic does it: of the exact value, ties to even. 0.995 is a
+/// little less than that and becomes 0.99, though 100 times it is 99.5 in double.
+double RoundedToHundredths(double x) {
+  const double hundredfold = x * 100.0;
+  const double lost = std::fma(x, 100.0, -hundredfold);
+  double whole = std::nearbyint(hundredfold);
+  if (hundredfold - whole == 0.5 && lost > 0) whole += 1;
+  if (hundredfold - whole == -0.5 && lost < 0) whole -= 1;
+  return whole / 100.0;
+}
+
 double Staircase(double speedup, const RewardOptions& options) {
   constexpr auto kSteps = std::to_array<std::pair<double, double>>(
       {{3.0, 1.0}, {2.0, 0.8}, {1.5, 0.6}, {1.2, 0.4}, {1.0, 0.2}});
@@ -34,7 +45,7 @@ Reward Parts(RewardFunction function, const Evaluation& evaluation, double speed
   }
   if (evaluation.correct && options.coverage) {
     double coverage = Coverage(evaluation, options.coverage_type);
-    if (options.round_coverage) coverage = std::nearbyint(coverage * 100.0) / 100.0;
+    if (options.round_coverage) coverage = RoundedToHundredths(coverage);
     reward.coverage = options.coverage_weight * coverage;
   }
   reward.value = reward.correctness + reward.performance + reward.coverage;
