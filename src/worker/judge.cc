@@ -251,6 +251,25 @@ Result<Comparison> Judge::Verify(int lane, uint32_t slot, const ResultPlaces& re
   return ReadComparison(GetObject(reply.body, "result"));
 }
 
+Result<KeptCall> Judge::Keep(int lane, uint32_t slot, const ResultPlaces& results,
+                             uint64_t quiet_ns, Quietness* quiet) {
+  ASSAY_ASSIGN_OR_RETURN(const Message reply, Call({{"op", "keep"},
+                                                    {"lane", lane},
+                                                    {"slot", slot},
+                                                    {"places", json::value_from(results.places)},
+                                                    {"strides", json::value_from(results.strides)},
+                                                    {"quiet_ns", quiet_ns}}));
+  *quiet = ReadQuiet(reply.body);
+  return KeptCall{GetBool(reply.body, "kept"), GetString(reply.body, "outside")};
+}
+
+Result<std::optional<Comparison>> Judge::VerifyKept(int lane, int* count) {
+  ASSAY_ASSIGN_OR_RETURN(const Message reply, Call({{"op", "verify_kept"}, {"lane", lane}}));
+  *count = static_cast<int>(GetInt(reply.body, "count"));
+  if (*count == 0) return std::optional<Comparison>();
+  return std::optional(ReadComparison(GetObject(reply.body, "result")));
+}
+
 Result<Comparison> Judge::VerifyDraws(int lane, uint32_t first, uint32_t count, bool last) {
   ASSAY_ASSIGN_OR_RETURN(const Message reply, Call({{"op", "verify_draws"},
                                                     {"lane", lane},

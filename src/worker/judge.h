@@ -60,6 +60,12 @@ struct Comparison {
   double kernelbench_tolerance = 0;
 };
 
+/// A call that was set aside to be verified later.
+struct KeptCall {
+  bool kept = false;    ///< else it is to be verified at once
+  std::string outside;  ///< as in Comparison
+};
+
 /// Where a process says that one call's outputs stand.
 struct ResultPlaces {
   std::vector<int64_t> places;   ///< of each output, -1: in its slot
@@ -122,6 +128,12 @@ class Judge {
   /// `results`: where the call's outputs stand in the outputs' memory; empty: all in their slots.
   Result<Comparison> Verify(int lane, uint32_t slot, const ResultPlaces& results, bool exact,
                             uint64_t quiet_ns, Quietness* quiet);
+  /// Sets aside what Verify() would compare, for VerifyKept().
+  Result<KeptCall> Keep(int lane, uint32_t slot, const ResultPlaces& results, uint64_t quiet_ns,
+                        Quietness* quiet);
+  /// Verifies the calls that were set aside: the first wrong one, or else the last; how many there
+  /// were goes to `count`. Nothing to say of none.
+  Result<std::optional<Comparison>> VerifyKept(int lane, int* count);
   /// For a task with random outputs: `count` calls on the same inputs, in the slots from `first`.
   /// The comparison follows with the `last` of a trial; until then what it says has passed.
   Result<Comparison> VerifyDraws(int lane, uint32_t first, uint32_t count, bool last);

@@ -20,6 +20,7 @@ from .task import Task, fast_random
 from .watch import Watch
 
 MAX_TASKS = 64  # modules kept loaded
+KEPT_BYTES = 8 << 30  # of device memory, by torch, whatever is open
 
 
 class Judge:
@@ -176,6 +177,20 @@ class Judge:
         self._trim()
         return {"result": result, **quiet}
 
+    def op_keep(self, request: dict) -> dict:
+        """The same for later, where it ``kept`` the call; what is said of its ``outside`` holds at once."""
+        quiet = self.watch.quiet(request["quiet_ns"])
+        try:
+            kept = self.lanes[request["lane"]].keep(request["slot"], request["places"], request["strides"])
+        except OutsideError as error:
+            return {"kept": False, "outside": str(error), **quiet}
+        return {"kept": kept, **quiet}
+
+    def op_verify_kept(self, request: dict) -> dict:
+        count, report = self.lanes[request["lane"]].verify_kept()
+        self._trim()
+        return {"count": count} if report is None else {"count": count, "result": report}
+
     def op_verify_draws(self, request: dict) -> dict:
         lane = self.lanes[request["lane"]]
         result = lane.verify_draws(request["first"], request["count"], request["last"])
@@ -192,8 +207,12 @@ class Judge:
         return {}
 
     def _trim(self) -> None:
-        """Gives memory that torch keeps for later back to the candidates, where it is much."""
-        if self.device != "cpu" and torch.cuda.memory_reserved() - torch.cuda.memory_allocated() > (8 << 30):
+        """Gives memory that torch keeps for later back to the candidates, where it is more than the worker
+        has set aside for the lanes that are open."""
+        if self.device == "cpu":
+            return
+        kept = max(KEPT_BYTES, sum(lane.temporary_bytes for lane in self.lanes.values()))
+        if torch.cuda.memory_reserved() - torch.cuda.memory_allocated() > kept:
             gc.collect()
             torch.cuda.empty_cache()
 
