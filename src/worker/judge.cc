@@ -161,15 +161,17 @@ Result<DeviceFacts> Judge::Facts() {
   return facts;
 }
 
-Result<LaneArena> Judge::Open(int lane, uint32_t slots, bool warm, size_t baselines) {
+Result<LaneArena> Judge::Open(int lane, const LaneNeeds& needs) {
   ASSAY_ASSIGN_OR_RETURN(Message reply, Call({{"op", "open"},
                                               {"lane", lane},
-                                              {"slots", slots},
-                                              {"warm", warm},
-                                              {"baselines", baselines}}));
-  if (reply.fds.size() != 3 + baselines)
+                                              {"slots", needs.slots},
+                                              {"warm", needs.warm},
+                                              {"baselines", needs.baselines},
+                                              {"need_bytes", needs.bytes},
+                                              {"budget_bytes", needs.budget_bytes}}));
+  if (reply.fds.size() != 3 + needs.baselines)
     return Err(ErrorCode::kInternal, "the judge sent {} descriptors, not {}", reply.fds.size(),
-               3 + baselines);
+               3 + needs.baselines);
   reply.body.erase("ok");
   reply.body.erase("ms");
   LaneArena arena{std::move(reply.body),

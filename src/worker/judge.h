@@ -39,6 +39,16 @@ struct LaneArena {
   std::vector<UniqueFd> baseline_outputs;  ///< ... nor are these
 };
 
+/// What a lane is to have.
+struct LaneNeeds {
+  uint32_t slots = 1;
+  bool warm = false;     ///< rounds find their inputs in the cache
+  size_t baselines = 0;  ///< that outputs are made for
+  uint64_t bytes = 0;    ///< of device memory that is set aside for it
+  uint64_t budget_bytes =
+      0;  ///< ... of this much for all lanes: what they leave, the judge may keep
+};
+
 /// One comparison.
 struct Comparison {
   bool passed = false;
@@ -105,8 +115,7 @@ class Judge {
   Status TryPrecisions(const Task& task, const std::string& size, const std::string& precision);
   /// What the device says of itself; not for a processor.
   Result<DeviceFacts> Facts();
-  /// `warm`: rounds find their inputs in the cache. `baselines`: outputs that are made for them.
-  Result<LaneArena> Open(int lane, uint32_t slots, bool warm = false, size_t baselines = 0);
+  Result<LaneArena> Open(int lane, const LaneNeeds& needs);
   /// Smaller inputs that the reference accepts, as CandidateSession::BeginRounds takes them and
   /// Fill draws them in the family "jittered"; empty where it accepts none.
   /// A task whose trying fails is not tried again: a wild index costs the judge its context.

@@ -33,6 +33,8 @@ class Judge:
         self.tasks: collections.OrderedDict[tuple, Task] = collections.OrderedDict()
         self.examined: dict[int, Task] = {}
         self.lanes: dict[int, Lane] = {}
+        self.needs: dict[int, int] = {}  # device memory that the worker has set aside for each of them
+        self.budget = 0  # ... of this much, in bytes
         if device != "cpu":
             native.call("assay_gpu_open", 0)
             torch.cuda.init()
@@ -80,6 +82,8 @@ class Judge:
         """Loads a task for one submission ("lane") and says what it needs."""
         key = _key(request)
         if key not in self.tasks:
+            self.arenas.allow(0)  # nothing is set aside for what a new task needs while it is examined
+            self.arenas.expect([])
             self.tasks[key] = Task(
                 request["source"], request["entry"], request["size"], self.device, self.folder, request["precision"]
             )
@@ -122,6 +126,8 @@ class Judge:
         """Makes the lane's arena of ``slots`` slots; the reply carries the descriptors of
         inputs, outputs, the reference's outputs and those of each baseline."""
         task = self.examined.pop(request["lane"])
+        self.needs[request["lane"]], self.budget = request["need_bytes"], request["budget_bytes"]
+        self.arenas.allow(self.budget - sum(self.needs.values()))
         lane = Lane(task, request["slots"], self.arenas, request["warm"], request["baselines"])
         self.lanes[request["lane"]] = lane
         return {
@@ -200,6 +206,8 @@ class Judge:
     def op_close(self, request: dict) -> dict:
         self.examined.pop(request["lane"], None)
         lane = self.lanes.pop(request["lane"], None)
+        self.needs.pop(request["lane"], None)
+        self.arenas.allow(self.budget - sum(self.needs.values()))
         if lane is not None:
             lane.close(request["unshared"])
         del lane

@@ -44,16 +44,17 @@ class Lane:
         self.chance = Chance(task) if task.random else None
         # Of a call and its comparison in float64; MemoryNeeded() in evaluation.cc sets it aside.
         self.temporary_bytes = 4 * task.input_bytes + 8 * task.output_bytes
+        self.results_at = -(-slots * task.output_bytes // RESULTS_ALIGNMENT) * RESULTS_ALIGNMENT
+        self.results_bytes = results_bytes(device, slots * task.output_bytes)
+        # The reference's results are expected outputs: never in memory that a candidate can map.
+        inputs, outputs = (SHARED, end + slots * task.input_bytes), (SHARED, self.results_at + self.results_bytes)
+        reference = [(EXPECTED, outputs[1])] * (1 + baselines)
+        arenas.expect([inputs, outputs, *reference])
         try:
-            self.inputs = self._arena(SHARED, end + slots * task.input_bytes, sealed=True)
+            self.inputs = self._arena(*inputs, sealed=True)
             self.late = LateWords(self.inputs.memory, task.input_places, self.inputs_at, task.input_bytes)
-            self.results_at = -(-slots * task.output_bytes // RESULTS_ALIGNMENT) * RESULTS_ALIGNMENT
-            self.results_bytes = results_bytes(device, slots * task.output_bytes)
-            self.outputs = self._arena(SHARED, self.results_at + self.results_bytes)
-            # The reference's results are expected outputs: never in memory that a candidate can map.
-            self.reference_outputs = [
-                self._arena(EXPECTED, self.results_at + self.results_bytes) for _ in range(1 + baselines)
-            ]
+            self.outputs = self._arena(*outputs)
+            self.reference_outputs = [self._arena(*each) for each in reference]
         except BaseException:
             self.close()
             raise
