@@ -256,6 +256,20 @@ TEST(GoldenMismatch, Levels) {
   EXPECT_NEAR(ratio(Level::kGeometric, 1), .997877, 5e-7);
 }
 
+TEST(GoldenMismatch, TokenWeights) {
+  RatioExample example;
+  std::vector<double> weights(9);
+  MismatchOptions options;
+  options.importance = Importance{Level::kToken, 2.0};
+  ASSERT_TRUE(CorrectMismatch<double>(example.MakeIndex(), example.MakeTokens(), options,
+                                      example.state, weights)
+                  .ok());
+  const std::vector<double> log_rho = {.01, -.02, 0, .001, .0005, 0, 0, 0, 0};
+  for (size_t i = 0; i < 9; ++i) {
+    EXPECT_NEAR(weights[i], example.state[i] == 0 ? 0 : std::exp(log_rho[i]), 1e-14) << i;
+  }
+}
+
 TEST(GoldenMismatch, GeometricBand) {
   RatioExample example;
   MismatchOptions options;
@@ -332,7 +346,7 @@ TEST(Mismatch, RejectsBadInput) {
   example.train[0] = NAN;
   EXPECT_THAT(error(options), HasSubstr("row 0: a response token's log-ratio is not a number"));
   example.train[0] = 0;
-  example.turn = {1, -1, -1};
+  example.trajectory = {0, 1, 2};
   options.rejection = Rejection{Level::kTurn, .9, 1.1, {}};
   EXPECT_THAT(error(options), HasSubstr("every trajectory has one turn"));
 }
