@@ -168,6 +168,7 @@ int RunBatch(const BatchOptions& options, TaskRegistry* registry, EngineOptions 
                skipped + submissions->size(), options.output);
   if (submissions->empty()) return kExitOk;
 
+  engine_options.device.limits.leases = static_cast<int>(submissions->size());
   Result<std::unique_ptr<Engine>> engine = Engine::Start(std::move(engine_options));
   if (!engine.ok()) return Report(engine.error());
   Sink sink(file.valid() ? file.get() : STDOUT_FILENO, submissions->size(), options.show_progress);

@@ -77,8 +77,8 @@ int EvaluateOne(const Options& options, const Modes& modes) {
   submission.source = *std::move(source);
   Result<EngineOptions> engine_options = MakeEngineOptions(options);
   if (!engine_options.ok()) return Report(engine_options.error());
-  // One submission needs one candidate; a second one serves a diagnosis.
   engine_options->device.limits.pool = std::min(options.limits.pool, 1);
+  engine_options->device.limits.leases = 1;
 
   const bool show_progress = ::isatty(STDERR_FILENO) != 0 && !options.as_json;
   const auto progress = [&](std::string_view stage) {

@@ -45,6 +45,10 @@ int nvmlDeviceGetCudaComputeCapability(void*, int* major, int* minor) {
   *minor = 0;
   return 0;
 }
+int nvmlDeviceGetMinorNumber(void* device, unsigned* number) {
+  *number = Number(device) == '1' ? 5 : 4;
+  return 0;
+}
 int nvmlDeviceGetMemoryInfo(void*, unsigned long long* memory) {
   memory[0] = 150ull << 30;
   memory[1] = 140ull << 30;

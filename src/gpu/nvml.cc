@@ -42,6 +42,7 @@ struct StateTable {
   int (*mig)(void*, unsigned*, unsigned*);
   int (*ecc)(void*, int*, int*);
   int (*processes)(void*, unsigned*, void*);
+  int (*device_number)(void*, unsigned*);
 };
 
 constexpr int kSmClock = 1;
@@ -108,6 +109,7 @@ Result<std::unique_ptr<Nvml>> Nvml::Open(const std::string& library) {
   symbols.Find(state.mig, "nvmlDeviceGetMigMode");
   symbols.Find(state.ecc, "nvmlDeviceGetEccMode");
   symbols.Find(state.processes, "nvmlDeviceGetComputeRunningProcesses_v3");
+  symbols.Find(state.device_number, "nvmlDeviceGetMinorNumber");
   ASSAY_RETURN_IF_ERROR(nvml->Check(table.init(), "nvmlInit"));
   nvml->is_initialised_ = true;
   return nvml;
@@ -265,6 +267,8 @@ Result<std::vector<GpuInfo>> ListGpus(const std::string& library) {
     ASSAY_RETURN_IF_ERROR(
         nvml->Check(table.capability(device, &gpu.compute_major, &gpu.compute_minor),
                     "nvmlDeviceGetCudaComputeCapability"));
+    const auto number = nvml->state().device_number;
+    if (unsigned n = 0; number != nullptr && number(device, &n) == 0) gpu.device_number = n;
     Memory memory{};
     ASSAY_RETURN_IF_ERROR(nvml->Check(table.memory(device, &memory), "nvmlDeviceGetMemoryInfo"));
     gpu.memory_total_bytes = memory.total;

@@ -69,6 +69,7 @@ struct GpuInfo {
   std::string driver_version;
   int compute_major = 0;
   int compute_minor = 0;
+  std::optional<unsigned> device_number;  ///< of its /dev/nvidiaN
   uint64_t memory_total_bytes = 0;
   uint64_t memory_used_bytes = 0;
   GpuState state;

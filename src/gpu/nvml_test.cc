@@ -47,6 +47,7 @@ TEST_F(FakeNvml, CardsAreListed) {
   ASSERT_EQ(gpus->size(), 2u);
   EXPECT_EQ((*gpus)[1].uuid, "GPU-1");
   EXPECT_EQ((*gpus)[1].memory_used_bytes, 10ull << 30);
+  EXPECT_EQ((*gpus)[1].device_number, 5u);
   EXPECT_EQ((*gpus)[1].state.sm_clock_mhz, 1980u);
   EXPECT_EQ((*gpus)[1].state.temperature_celsius, std::nullopt);  // it does not tell
   EXPECT_EQ(Variable<int>("fake_nvml_opened"), 0);

@@ -5,33 +5,12 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "rl/moments.h"
+
 namespace assay::rl {
 namespace {
 
 constexpr double kWeightEpsilon = 1e-8;
-
-/// Count, mean and sum of squared deviations; exact for identical values, mergeable.
-struct Moments {
-  double n = 0;
-  double mean = 0;
-  double m2 = 0;
-
-  void Add(double x) {
-    n += 1;
-    const double delta = x - mean;
-    mean += delta / n;
-    m2 += delta * (x - mean);
-  }
-  void Merge(const Moments& other) {
-    if (other.n == 0) return;
-    const double total = n + other.n;
-    const double delta = other.mean - mean;
-    mean += delta * other.n / total;
-    m2 += other.m2 + delta * delta * n * other.n / total;
-    n = total;
-  }
-  [[nodiscard]] double Std() const { return n < 2 ? 0.0 : std::sqrt(m2 / (n - 1)); }
-};
 
 /// One thing that is compared with others.
 struct Item {
@@ -116,7 +95,8 @@ class Scorer {
     if (estimator_.single == Estimator::Single::kZero) return {item.value, scale};
     if (estimator_.single != Estimator::Single::kRaw) {
       const Moments& pool = pools_.at(PoolOf(item));
-      if (pool.n > 1) return {(pool.mean * pool.n - item.value) / (pool.n - 1), scale};
+      // Mean of the others, exact where all are equal.
+      if (pool.n > 1) return {pool.mean + (pool.mean - item.value) / (pool.n - 1), scale};
     }
     return {0.0, scale};
   }
@@ -211,6 +191,13 @@ bool Member(const Rows& rows, const AdvantageInputs& inputs, size_t row) {
   return Kept(rows.keep, row) && (inputs.trained.empty() || inputs.trained[row] != 0);
 }
 
+/// W of a row; padding and void turns have none, whatever is written there. In float32 a sum of
+/// weights near 0 may come out below it.
+double WeightOf(const Index& index, const Rows& rows, const AdvantageInputs& inputs, size_t row) {
+  const bool has = !inputs.weight.empty() && !index.is_padding(row) && Kept(rows.keep, row);
+  return has ? std::max(inputs.weight[row], 0.0) : 0.0;
+}
+
 uint32_t CellOf(const Index& index, Estimator::Scope scope, uint32_t row) {
   if (scope == Estimator::Scope::kBatch) return 0;
   if (index.is_padding(row)) return Index::kNone;
@@ -224,9 +211,9 @@ std::vector<Item> TurnItems(const Index& index, const Rows& rows, const Estimato
     double weight = 0;
     for (const uint32_t row : index.turns_of(t)) {
       Item& item = items[row];
-      if (!inputs.weight.empty()) weight += inputs.weight[row];
       item.cell = CellOf(index, estimator.scope, row);
       item.member = !index.is_padding(row) && Member(rows, inputs, row);
+      weight += WeightOf(index, rows, inputs, row);
       item.value = value[row];
       item.weight = weight;
       item.given = inputs.baseline.empty() ? 0.0 : inputs.baseline[row];
@@ -254,7 +241,7 @@ std::vector<Item> TrajectoryItems(const Index& index, const Rows& rows, const Es
       if (estimator.value == Estimator::Value::kTotal) item.value += reward;
       if (estimator.value == Estimator::Value::kLast && row == last) item.value = reward;
       const bool weighs = estimator.value == Estimator::Value::kTotal || row == last;
-      if (!inputs.weight.empty() && weighs) item.weight += inputs.weight[row];
+      if (weighs) item.weight += WeightOf(index, rows, inputs, row);
       trained = trained || inputs.trained[row] != 0;
     }
     item.member = item.member && trained;
@@ -342,11 +329,15 @@ Status CheckAdvantages(const Index& index, const Rows& rows, const Estimator& es
   ASSAY_RETURN_IF_ERROR(CheckSize("weight", inputs.weight.size(), n, !optimal));
   ASSAY_RETURN_IF_ERROR(CheckSize("baseline", inputs.baseline.size(), n, !given));
   for (size_t i = 0; i < n; ++i) {
-    if (index.is_padding(i) || !Kept(rows.keep, i)) continue;
-    if (optimal && !std::isfinite(inputs.weight[i]))
+    if (index.is_padding(i)) continue;
+    const bool kept = Kept(rows.keep, i);
+    if (optimal && kept && !std::isfinite(inputs.weight[i])) {
       return Err(ErrorCode::kInvalid, "row {}: weight is {}, no finite number", i,
                  inputs.weight[i]);
-    if (given && !std::isfinite(inputs.baseline[i])) {
+    }
+    // A void last turn of a trajectory that is a member all the same counts as 0 - baseline.
+    const bool read = kept || estimator.members == E::Members::kEveryone;
+    if (given && read && !std::isfinite(inputs.baseline[i])) {
       return Err(ErrorCode::kInvalid, "row {}: baseline is {}, no finite number", i,
                  inputs.baseline[i]);
     }
@@ -431,58 +422,13 @@ Result<Advantages> ComputeAdvantages(const Index& index, const Rows& rows,
     result.advantage[row] = scored[item].advantage;
     result.population[row] = index.is_padding(row) ? 0 : scored[item].population;
     if (estimator.unit == E::Unit::kTrajectory) result.value[row] = items[item].value;
+    if (!std::isfinite(result.advantage[row])) {
+      return Err(ErrorCode::kInvalid,
+                 "row {}: the advantage comes out as {}; rewards or weights there are too large",
+                 row, result.advantage[row]);
+    }
   }
   return result;
-}
-
-Status WeighPromptsByVariance(const Index& index, std::span<const uint8_t> keep,
-                              std::span<const double> weight, std::span<double> advantage) {
-  const size_t n = index.rows();
-  ASSAY_RETURN_IF_ERROR(CheckSize("keep", keep.size(), n, true));
-  ASSAY_RETURN_IF_ERROR(CheckSize("weight", weight.size(), n));
-  ASSAY_RETURN_IF_ERROR(CheckSize("advantage", advantage.size(), n));
-  struct Sums {
-    double n = 0;
-    double a2w = 0;
-    double a_root_w = 0;
-  };
-  std::vector<Sums> sums(index.groups());
-  for (size_t row = 0; row < n; ++row) {
-    if (index.is_padding(row) || !Kept(keep, row)) continue;
-    Sums& group = sums[index.group_of(row)];
-    group.n += 1;
-    group.a2w += advantage[row] * advantage[row] * weight[row];
-    // In float32 a sum of weights near 0 may come out below it.
-    group.a_root_w += advantage[row] * std::sqrt(std::max(weight[row], 0.0));
-  }
-  std::vector<double> precision(index.groups(), 0.0);
-  double total = 0;
-  for (size_t g = 0; g < sums.size(); ++g) {
-    if (sums[g].n < 2) continue;
-    const double mean = sums[g].a_root_w / sums[g].n;
-    const double variance = (sums[g].a2w / sums[g].n - mean * mean) / (sums[g].n - 1);
-    precision[g] = 1.0 / (variance + kWeightEpsilon);
-    total += precision[g];
-  }
-  if (total == 0) return {};
-  for (size_t row = 0; row < n; ++row) {
-    advantage[row] *= static_cast<double>(n) * precision[index.group_of(row)] / total;
-  }
-  return {};
-}
-
-Status StandardizeAdvantages(std::span<const uint8_t> member, std::span<double> advantage) {
-  ASSAY_RETURN_IF_ERROR(CheckSize("member", member.size(), advantage.size()));
-  Moments moments;
-  for (size_t row = 0; row < advantage.size(); ++row) {
-    if (member[row] != 0) moments.Add(advantage[row]);
-  }
-  constexpr double kSmallestStd = 1e-6;
-  if (moments.Std() < kSmallestStd) return {};
-  for (size_t row = 0; row < advantage.size(); ++row) {
-    advantage[row] = member[row] != 0 ? (advantage[row] - moments.mean) / moments.Std() : 0.0;
-  }
-  return {};
 }
 
 }  // namespace assay::rl

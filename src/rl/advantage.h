@@ -65,6 +65,7 @@ struct AdvantageInputs {
   /// baselines. Empty: the population before rejection.
   std::span<const uint8_t> trained = {};
   /// W of the optimal baselines: the row's sum of per-token weights over its kept tokens (>= 0).
+  /// Not read in padding and void turns, which have none.
   std::span<const double> weight = {};
   /// Baseline::kGiven, per row; the last turn's entry counts for a trajectory.
   std::span<const double> baseline = {};
@@ -77,9 +78,10 @@ struct Advantages {
                                      ///< for rows that are no members
 };
 
-/// Advantages of all rows. A population of identical values has advantage 0 exactly. Fails with
-/// kInvalid on lengths, on options that an estimator does not take, and if no row is a member of
-/// anything where the estimator needs the batch's statistics.
+/// Advantages of all rows, all finite. A population of identical values has advantage 0 exactly.
+/// Fails with kInvalid on lengths, on options that an estimator does not take, if no row is a
+/// member of anything where the estimator needs the batch's statistics, and on what is not finite:
+/// inputs that are read, and an advantage that overflows.
 Result<Advantages> ComputeAdvantages(const Index& index, const Rows& rows,
                                      const Estimator& estimator, const ReturnOptions& returns,
                                      const AdvantageInputs& inputs);
@@ -89,13 +91,15 @@ Result<Advantages> ComputeAdvantages(const Index& index, const Rows& rows,
 ///
 ///     A <- A * rows * (1 / (sigma_k^2 + 1e-8)) / sum over prompts of the same
 ///
-/// Prompts with one kept row weigh 0; if no prompt has two, nothing changes.
+/// Prompts with one kept row weigh 0; if no prompt has two, nothing changes. Fails with kInvalid on
+/// lengths and on a kept row's advantage or weight that is not finite.
 Status WeighPromptsByVariance(const Index& index, std::span<const uint8_t> keep,
                               std::span<const double> weight, std::span<double> advantage);
 
 /// Subtracts the mean and divides by the unbiased standard deviation over the rows with
 /// `member` != 0, in place; other rows become 0. Nothing changes if that deviation is under 1e-6 or
-/// there are fewer than two members.
+/// there are fewer than two members. Fails with kInvalid on lengths and on a member's advantage
+/// that is not finite.
 Status StandardizeAdvantages(std::span<const uint8_t> member, std::span<double> advantage);
 
 }  // namespace assay::rl

@@ -83,15 +83,15 @@ Result<Index> Index::Build(const Rows& rows) {
       return Err(ErrorCode::kInvalid, "trajectory {} is in groups {} and {} (rows {} and {})",
                  rows.trajectory[row], rows.group[before], rows.group[row], before, row);
     }
-    if (rows.turn[row] < 0 || rows.turn[before] < 0) continue;
-    if (rows.turn[row] == rows.turn[before]) {
+    // Padding counts here: an engine that pads plays several turns, whether it got to them or not.
+    index.multi_turn_ = true;
+    if (rows.turn[row] >= 0 && rows.turn[row] == rows.turn[before]) {
       return Err(
           ErrorCode::kInvalid,
           "trajectory {} has turn {} twice (rows {} and {}); give copies of rows a trajectory "
           "and a group of their own",
           rows.trajectory[row], rows.turn[row], before, row);
     }
-    index.multi_turn_ = true;
   }
   index.begin_.push_back(n);
 

@@ -72,7 +72,7 @@ class Index {
   /// (group, turn); kNone on padding.
   [[nodiscard]] uint32_t cell_of(size_t row) const { return cell_of_[row]; }
   [[nodiscard]] bool is_padding(size_t row) const { return cell_of_[row] == kNone; }
-  /// Whether some trajectory has more than one turn.
+  /// Whether some trajectory has more than one row, padding included.
   [[nodiscard]] bool multi_turn() const { return multi_turn_; }
 
  private:

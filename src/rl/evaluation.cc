@@ -16,11 +16,17 @@ Status CheckConfidence(double confidence) {
   return Err(ErrorCode::kInvalid, "confidence is {}; it must be between 0 and 1", confidence);
 }
 
+/// std::lgamma writes the sign to a global variable, from every thread.
+double LogGamma(double x) {
+  int sign = 0;
+  return ::lgamma_r(x, &sign);
+}
+
 /// log C(n, k) / 2^n.
 double LogBinomialHalf(int64_t n, int64_t k) {
   const auto x = static_cast<double>(n);
   const auto y = static_cast<double>(k);
-  return std::lgamma(x + 1) - std::lgamma(y + 1) - std::lgamma(x - y + 1) - x * std::log(2.0);
+  return LogGamma(x + 1) - LogGamma(y + 1) - LogGamma(x - y + 1) - x * std::log(2.0);
 }
 
 }  // namespace
@@ -111,9 +117,11 @@ Result<Interval> WilsonInterval(int64_t successes, int64_t trials, double confid
 Result<Interval> FastP(std::span<const uint8_t> correct, std::span<const double> speedup, double p,
                        bool inclusive, double confidence) {
   ASSAY_RETURN_IF_ERROR(CheckSize("speedup", speedup.size(), correct.size()));
+  if (std::isnan(p)) return Err(ErrorCode::kInvalid, "p is nan; give the speedup to exceed");
   int64_t fast = 0;
   for (size_t i = 0; i < correct.size(); ++i) {
     if (correct[i] == 0) continue;
+    if (std::isnan(speedup[i])) return Err(ErrorCode::kInvalid, "task {}: speedup is nan", i);
     fast += (inclusive ? speedup[i] >= p : speedup[i] > p) ? 1 : 0;
   }
   return WilsonInterval(fast, static_cast<int64_t>(correct.size()), confidence);

@@ -195,6 +195,33 @@ TEST(ErlooNorm, IdenticalOthersDivideByEpsilonOnly) {
   EXPECT_NEAR(result->advantage[3], 5.0 / 1e-8, 1e-2);
 }
 
+TEST(ErlooNorm, WithoutTwoOthersThereIsNothingToDivideBy) {
+  const std::vector<int64_t> group = {0, 0, 1};
+  const std::vector<int64_t> trajectory = {0, 1, 2};
+  const std::vector<int64_t> turn(3, 1);
+  const std::vector<double> reward = {1, 4, 2};
+  const Rows rows{group, trajectory, turn, reward, {}};
+  const auto result =
+      ComputeAdvantages(*Index::Build(rows), rows, *FindEstimator("erloo_norm"), {}, {});
+  EXPECT_NEAR(result->advantage[0], -3 / (1 + 1e-8), 1e-12);
+  EXPECT_NEAR(result->advantage[1], 3 / (1 + 1e-8), 1e-12);
+  EXPECT_NEAR(result->advantage[2], 2 / (1 + 1e-8), 1e-12);
+}
+
+TEST(Rloo, PopulationKeptLeavesOutTrajectoriesWithNothingLeft) {
+  const std::vector<int64_t> group(4, 0);
+  const std::vector<int64_t> trajectory = {0, 0, 1, 2};
+  const std::vector<int64_t> turn = {1, 2, 1, 1};
+  const std::vector<double> reward = {0, 1, 2, 6};
+  const Rows rows{group, trajectory, turn, reward, {}};
+  const Index index = *Index::Build(rows);
+  const std::vector<uint8_t> trained = {1, 0, 1, 0};  // one turn left is enough
+  const auto result =
+      ComputeAdvantages(index, rows, *FindEstimator("rloo"), {}, {.trained = trained});
+  EXPECT_THAT(result->advantage, ElementsAre(-1, -1, 1, 0));
+  EXPECT_THAT(result->population, ElementsAre(2, 2, 2, 0));
+}
+
 TEST(Estimators, RejectWhatTheyDoNotTake) {
   const Rows rows = Example();
   auto index = Index::Build(rows);
@@ -254,6 +281,20 @@ TEST(GoldenMismatch, Levels) {
   EXPECT_EQ(ratio(Level::kTurn, 2), 1.0);
   EXPECT_NEAR(ratio(Level::kSequence, 0), .991536, 5e-7);
   EXPECT_NEAR(ratio(Level::kGeometric, 1), .997877, 5e-7);
+}
+
+TEST(GoldenMismatch, TokenWeights) {
+  RatioExample example;
+  std::vector<double> weights(9);
+  MismatchOptions options;
+  options.importance = Importance{Level::kToken, 2.0};
+  ASSERT_TRUE(CorrectMismatch<double>(example.MakeIndex(), example.MakeTokens(), options,
+                                      example.state, weights)
+                  .ok());
+  const std::vector<double> log_rho = {.01, -.02, 0, .001, .0005, 0, 0, 0, 0};
+  for (size_t i = 0; i < 9; ++i) {
+    EXPECT_NEAR(weights[i], example.state[i] == 0 ? 0 : std::exp(log_rho[i]), 1e-14) << i;
+  }
 }
 
 TEST(GoldenMismatch, GeometricBand) {
@@ -332,7 +373,7 @@ TEST(Mismatch, RejectsBadInput) {
   example.train[0] = NAN;
   EXPECT_THAT(error(options), HasSubstr("row 0: a response token's log-ratio is not a number"));
   example.train[0] = 0;
-  example.turn = {1, -1, -1};
+  example.trajectory = {0, 1, 2};
   options.rejection = Rejection{Level::kTurn, .9, 1.1, {}};
   EXPECT_THAT(error(options), HasSubstr("every trajectory has one turn"));
 }

@@ -19,7 +19,7 @@ Scope NaturalScope(Level level) {
 }
 
 Status CheckLevel(const Index& index, Level level) {
-  if (!IsTurnLevel(level) || index.multi_turn()) return {};
+  if (!IsTurnLevel(level) || index.multi_turn() || index.rows() == 0) return {};
   return Err(ErrorCode::kInvalid,
              "every trajectory has one turn, so a turn level is meant for another batch; use "
              "sequence (for turn) or geometric (for turn_geo)");
@@ -45,6 +45,15 @@ Status CheckScans(std::span<const RowScan> scans) {
                  "row {}: a response token's log-ratio is not a number; check logp_train and "
                  "logp_rollout there, or take the token out of the mask",
                  row);
+    }
+    // Beside a token of -inf in another row it would make the trajectory's ratio nan, which no
+    // bound rejects.
+    if (scans[row].max_log == kInfinity) {
+      return Err(
+          ErrorCode::kInvalid,
+          "row {}: a response token has logp_rollout -inf or logp_train inf; what was sampled "
+          "had a probability",
+          row);
     }
   }
   return {};

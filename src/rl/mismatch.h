@@ -83,8 +83,8 @@ struct MismatchOptions {
 /// the number of tokens if importance is set, else 0.
 ///
 /// Fails with kInvalid on lengths, bounds, on turn levels in a batch where every trajectory has one
-/// turn (there they are the sequence levels), and if a population token's log-ratio is NaN; `state`
-/// is then unchanged.
+/// row (there they are the sequence levels), and if a population token's log-ratio is NaN or
+/// +infinity (-infinity is what the veto is for); `state` is then unchanged.
 template <typename T>
 Result<Metrics> CorrectMismatch(const Index& index, const Tokens<T>& tokens,
                                 const MismatchOptions& options, std::span<TokenState> state,

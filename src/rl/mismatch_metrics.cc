@@ -68,7 +68,8 @@ WeightSums SumWeights(const Index& index, std::span<const RowScan> scans, Level 
       continue;
     }
     const double w = LimitedWeight(log_weight[row]);
-    const double limited = std::clamp(w, lower, upper);
+    // Not std::clamp: an upper bound below 1 has its inverse above it.
+    const double limited = std::min(std::max(w, lower), upper);
     sums.w += n * w;
     sums.limited += n * limited;
     sums.limited2 += n * limited * limited;

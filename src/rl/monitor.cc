@@ -25,7 +25,7 @@ double Share(double part, double whole) { return whole == 0 ? 0.0 : part / whole
 /// How often each state occurs in a row. Long runs of one state are the rule, so eight equal bytes
 /// are counted at once.
 struct Histogram {
-  std::array<uint32_t, 256> count = {};
+  std::array<uint64_t, 256> count = {};
 
   void Add(const TokenState* state, size_t n) {
     size_t j = 0;
@@ -58,7 +58,7 @@ std::vector<RowTally> Tally(std::span<const int64_t> offsets, std::span<const To
                     static_cast<size_t>(offsets[row + 1] - offsets[row]));
       RowTally& tally = rows[row];
       for (size_t s = 1; s < histogram.count.size(); ++s) {
-        const int64_t n = histogram.count[s];
+        const auto n = static_cast<int64_t>(histogram.count[s]);
         if (n == 0) continue;
         tally.response += n;
         if ((s & kTrained) != 0) tally.trained += n;
@@ -170,6 +170,10 @@ Result<Metrics> RejectionQuality(std::span<const int64_t> offsets,
   const size_t rows = outcomes.correct.size();
   ASSAY_RETURN_IF_ERROR(CheckOffsets(offsets, rows, state.size()));
   ASSAY_RETURN_IF_ERROR(CheckSize("speedup", outcomes.speedup.size(), rows));
+  for (size_t row = 0; row < rows; ++row) {
+    if (outcomes.correct[row] != 0 && !std::isfinite(outcomes.speedup[row]))
+      return Err(ErrorCode::kInvalid, "row {}: speedup is {}", row, outcomes.speedup[row]);
+  }
   Kind masked;
   Kind kept;
   masked.fast.resize(thresholds.size());
@@ -221,6 +225,10 @@ Result<MismatchProfile> ProfileMismatch(const Tokens<T>& tokens,
       if (!InPopulation(state[j])) continue;
       const auto rollout = static_cast<double>(tokens.logp_rollout[j]);
       const double log_rho = static_cast<double>(tokens.logp_train[j]) - rollout;
+      if (std::isnan(log_rho)) {
+        return Err(ErrorCode::kInvalid, "row {}: a response token's log-ratio is not a number",
+                   row);
+      }
       const auto by_position = static_cast<size_t>(std::bit_width(position) - 1);
       const double scaled = std::exp(std::min(rollout, 0.0)) * MismatchProfile::kBuckets;
       for (MismatchProfile::Bucket* bucket :

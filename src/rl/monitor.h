@@ -35,7 +35,8 @@ Result<Metrics> SignalMetrics(std::span<const int64_t> offsets, std::span<const 
 ///     overall_mask_rate
 ///
 /// Performance is the speedup; means, maxima and fast@p are over correct rows, _in_all over all
-/// rows with incorrect ones as 0; p runs over `thresholds`, compared with >=.
+/// rows with incorrect ones as 0; p runs over `thresholds`, compared with >=. Fails with kInvalid
+/// on lengths and where a correct row's speedup is not finite.
 Result<Metrics> RejectionQuality(std::span<const int64_t> offsets,
                                  std::span<const TokenState> state, const Outcomes& outcomes,
                                  TokenState reasons, std::span<const double> thresholds);
@@ -54,7 +55,7 @@ struct MismatchProfile {
   std::array<Bucket, kBuckets> by_probability;
 };
 
-/// Over population tokens.
+/// Over population tokens. Fails with kInvalid on lengths and on a log-ratio that is NaN.
 template <typename T>
 Result<MismatchProfile> ProfileMismatch(const Tokens<T>& tokens, std::span<const TokenState> state);
 

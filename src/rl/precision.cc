@@ -9,14 +9,15 @@
 namespace assay::rl {
 namespace {
 
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr uint8_t kMeanGate = 1;
 constexpr uint8_t kTopGate = 2;
 
 struct RowGaps {
   int64_t n = 0;
   double sum = 0;
-  double smallest_top = std::numeric_limits<double>::infinity();
-  bool has_nan = false;
+  double smallest_top = kInfinity;
+  bool broken = false;
 };
 
 template <typename T>
@@ -33,10 +34,10 @@ std::vector<RowGaps> Scan(const Tokens<T>& tokens, std::span<const T> logp_top,
         const double gap = static_cast<double>(tokens.logp_train[j]) - rollout;
         ++gaps.n;
         gaps.sum += gap;
-        gaps.has_nan = gaps.has_nan || std::isnan(gap);
+        gaps.broken = gaps.broken || std::isnan(gap) || gap == kInfinity;
         if (logp_top.empty()) continue;
         const double top = rollout - static_cast<double>(logp_top[j]);
-        gaps.has_nan = gaps.has_nan || std::isnan(top);
+        gaps.broken = gaps.broken || std::isnan(top);
         gaps.smallest_top = std::min(gaps.smallest_top, top);
       }
     }
@@ -62,8 +63,9 @@ Result<PrecisionFiltered> FilterByPrecision(const Index& index, const Tokens<T>&
   }
   const std::vector<RowGaps> rows = Scan(tokens, logp_top, state);
   for (size_t row = 0; row < rows.size(); ++row) {
-    if (rows[row].has_nan)
-      return Err(ErrorCode::kInvalid, "row {}: a log-probability of a response token is nan", row);
+    if (rows[row].broken)
+      return Err(ErrorCode::kInvalid,
+                 "row {}: a log-probability of a response token is nan or infinite", row);
   }
   PrecisionFiltered out;
   out.gates.assign(rows.size(), 0);

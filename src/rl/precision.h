@@ -29,8 +29,8 @@ struct PrecisionFiltered {
 
 /// Marks the response tokens of dropped trajectories with kGroup. `logp_top` (the inference
 /// engine's log-probability of its likeliest token) may be empty: gate 2 is off then. Fails with
-/// kInvalid on lengths, limits that are NaN or of the wrong sign, and NaN gaps; `state` is then
-/// unchanged.
+/// kInvalid on lengths, limits that are NaN or of the wrong sign, and gaps that are NaN or
+/// +infinity; `state` is then unchanged.
 template <typename T>
 Result<PrecisionFiltered> FilterByPrecision(const Index& index, const Tokens<T>& tokens,
                                             std::span<const T> logp_top,

@@ -17,7 +17,9 @@ Status Check(std::span<const Measurement> runs, const RemeasureOptions& options)
   if (options.runs < 1)
     return Err(ErrorCode::kInvalid, "runs is {}; it must be >= 1", options.runs);
   for (const Measurement& run : runs) {
-    if (run.speedup && !(std::isfinite(*run.speedup) && *run.speedup > 0))
+    // A failure may be reported with a speedup of 0.
+    if (run.valid && run.correct && run.speedup &&
+        !(std::isfinite(*run.speedup) && *run.speedup > 0))
       return Err(ErrorCode::kInvalid, "a speedup is {}; it must be positive", *run.speedup);
   }
   return {};

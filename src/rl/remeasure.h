@@ -41,8 +41,8 @@ struct Remeasured {
 };
 
 /// Joins the evaluations of a submission, first one first. A first one that is not suspicious is
-/// final. Fails with kInvalid without evaluations, on runs < 1, and on speedups that are not finite
-/// and positive.
+/// final. Fails with kInvalid without evaluations, on runs < 1, and on speedups of correct ones
+/// that are not finite and positive.
 Result<Remeasured> JoinMeasurements(std::span<const Measurement> runs,
                                     const RemeasureOptions& options);
 

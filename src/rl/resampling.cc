@@ -88,6 +88,8 @@ Result<Interval> BcaMean(std::span<const double> values, int resamples, uint64_t
   const double acceleration = cube / (6.0 * std::pow(square, 1.5));
   const auto bound = [&](double alpha) {
     const double z = z0 + NormalQuantile(alpha);
+    // Beyond its pole (one outlier, an extreme confidence) the correction turns round.
+    if (acceleration * z >= 1.0) return z > 0 ? means.back() : means.front();
     return SortedQuantile(means, NormalCdf(z0 + z / (1.0 - acceleration * z)));
   };
   return Interval{mean, bound((1 - confidence) / 2), bound((1 + confidence) / 2)};

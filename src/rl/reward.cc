@@ -12,6 +12,17 @@ double Ratio(double part, double whole) {
   return whole > 0 ? std::clamp(part / whole, 0.0, 1.0) : 0.0;
 }
 
+/// To two decimals as decimal arithmetic does it: of the exact value, ties to even. 0.995 is a
+/// little less than that and becomes 0.99, though 100 times it is 99.5 in double.
+double RoundedToHundredths(double x) {
+  const double hundredfold = x * 100.0;
+  const double lost = std::fma(x, 100.0, -hundredfold);
+  double whole = std::nearbyint(hundredfold);
+  if (hundredfold - whole == 0.5 && lost > 0) whole += 1;
+  if (hundredfold - whole == -0.5 && lost < 0) whole -= 1;
+  return whole / 100.0;
+}
+
 double Staircase(double speedup, const RewardOptions& options) {
   constexpr auto kSteps = std::to_array<std::pair<double, double>>(
       {{3.0, 1.0}, {2.0, 0.8}, {1.5, 0.6}, {1.2, 0.4}, {1.0, 0.2}});
@@ -34,7 +45,7 @@ Reward Parts(RewardFunction function, const Evaluation& evaluation, double speed
   }
   if (evaluation.correct && options.coverage) {
     double coverage = Coverage(evaluation, options.coverage_type);
-    if (options.round_coverage) coverage = std::nearbyint(coverage * 100.0) / 100.0;
+    if (options.round_coverage) coverage = RoundedToHundredths(coverage);
     reward.coverage = options.coverage_weight * coverage;
   }
   reward.value = reward.correctness + reward.performance + reward.coverage;
@@ -77,7 +88,10 @@ Result<Reward> ComputeReward(RewardFunction function, const Evaluation& evaluati
   for (const auto& [name, value] : figures) {
     if (!std::isfinite(value)) return Err(ErrorCode::kInvalid, "{} is {}", name, value);
   }
-  const auto flat = [](double value) { return Reward{.value = value}; };
+  const auto flat = [](double value) -> Result<Reward> {
+    if (std::isfinite(value)) return Reward{.value = value};
+    return Err(ErrorCode::kInvalid, "the value of a failure is {}, no finite number", value);
+  };
   const bool failed = !evaluation.completed || evaluation.decoy;
   if (function == RewardFunction::kStaircase) {
     if (failed) return flat(-1.0);
@@ -89,7 +103,12 @@ Result<Reward> ComputeReward(RewardFunction function, const Evaluation& evaluati
   if (function == RewardFunction::kGraded && !evaluation.correct) {
     return flat(evaluation.compiled ? options.correctness_fail : options.compilation_fail);
   }
-  return Parts(function, evaluation, speedup, options);
+  Reward reward = Parts(function, evaluation, speedup, options);
+  if (!std::isfinite(reward.value)) {
+    return Err(ErrorCode::kInvalid, "the reward comes out as {}; check the weights and limits",
+               reward.value);
+  }
+  return reward;
 }
 
 }  // namespace assay::rl

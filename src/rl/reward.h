@@ -75,7 +75,7 @@ enum class RewardFunction {
 /// "speedup/1", "weighted/1", "staircase/1", "graded/1", or without the version its newest.
 Result<RewardFunction> FindRewardFunction(std::string_view name);
 
-/// Fails with kInvalid if a figure that the formula reads is not finite.
+/// Fails with kInvalid if a figure that the formula reads, or its result, is not finite.
 Result<Reward> ComputeReward(RewardFunction function, const Evaluation& evaluation,
                              const RewardOptions& options);
 

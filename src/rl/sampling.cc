@@ -9,6 +9,7 @@ namespace assay::rl {
 namespace {
 
 constexpr double kSmallestCoverage = 1e-8;
+constexpr uint32_t kTrajectoryDraw = 0xFFFFFFFF;  // a turn number that no turn may have
 
 /// Some configurations say "off" with a negative speedup.
 bool SparesFast(const CoverageOptions& options) {
@@ -125,8 +126,14 @@ Status Check(const Index& index, const Rows& rows, std::span<const int64_t> offs
                "coverage is a turn's figure; use scope turn, suffix or trajectory");
   }
   for (size_t row = 0; row < index.rows(); ++row) {
-    if (!index.is_padding(row) && std::isnan(outcomes.coverage[row])) {
+    if (index.is_padding(row)) continue;
+    if (std::isnan(outcomes.coverage[row])) {
       return Err(ErrorCode::kInvalid, "row {}: coverage is nan; give 0 where it is unknown", row);
+    }
+    if (rows.turn[row] >= int64_t{kTrajectoryDraw}) {
+      return Err(ErrorCode::kInvalid,
+                 "row {}: turn {} is too large to key a draw; number turns from 0", row,
+                 rows.turn[row]);
     }
   }
   return {};
@@ -141,7 +148,6 @@ Result<CoverageSampling> SampleByCoverage(const Index& index, const Rows& rows,
   ASSAY_RETURN_IF_ERROR(Check(index, rows, offsets, outcomes, options, state.size()));
   const RowCounts counts = CountTokens(offsets, state);
   const std::vector<double> coverage = JudgedCoverage(index, outcomes, options, counts);
-  constexpr uint32_t kTrajectoryDraw = 0xFFFFFFFF;  // no turn has this number
 
   CoverageSampling result;
   result.keep_probability.assign(index.rows(), 1.0);

@@ -47,7 +47,7 @@ struct CoverageSampling {
 
 /// Draws and marks rejected turns' response tokens with kCoverage. Padding rows are never rejected.
 /// `rows` supplies trajectory ids and turns for the draws. Fails with kInvalid on lengths, NaN
-/// coverage, negative width or scope token.
+/// coverage, negative width, scope token, and turns that have no 32-bit number.
 Result<CoverageSampling> SampleByCoverage(const Index& index, const Rows& rows,
                                           std::span<const int64_t> offsets,
                                           const Outcomes& outcomes, const CoverageOptions& options,

@@ -50,7 +50,13 @@ Result<int64_t> TotalTurns(const ScalingOptions& options) {
                "remain than an iteration has",
                options.turns, options.iterations, options.remain);
   }
-  return options.turns + (options.iterations - 1) * (options.turns - options.remain);
+  int64_t total = 0;
+  if (__builtin_mul_overflow(options.iterations - 1, options.turns - options.remain, &total) ||
+      __builtin_add_overflow(total, options.turns, &total)) {
+    return Err(ErrorCode::kInvalid, "{} iterations of {} turns are more than can be counted",
+               options.iterations, options.turns);
+  }
+  return total;
 }
 
 Result<WindowMethod> FindWindowMethod(std::string_view name) {

@@ -62,6 +62,22 @@ Status CheckTokenArrays(std::span<const int64_t> offsets, std::span<const TokenS
   return {};
 }
 
+/// One figure that is not finite would spread over the batch with its mean.
+template <typename T>
+Status CheckFinite(const char* what, std::span<const int64_t> offsets,
+                   std::span<const TokenState> state, std::span<const T> values) {
+  for (size_t row = 0; row + 1 < offsets.size(); ++row) {
+    for (auto j = static_cast<size_t>(offsets[row]); j < static_cast<size_t>(offsets[row + 1]);
+         ++j) {
+      if (!InPopulation(state[j]) || std::isfinite(values[j])) continue;
+      return Err(ErrorCode::kInvalid,
+                 "row {}: a response token's {} comes out as {}; check what is given for that row",
+                 row, what, values[j]);
+    }
+  }
+  return {};
+}
+
 /// Calls step(j, reward) for each row's population tokens from last to first.
 template <typename T, typename Start, typename Step>
 void Backwards(std::span<const int64_t> offsets, std::span<const TokenState> state,
@@ -109,6 +125,8 @@ Status GeneralizedAdvantages(std::span<const int64_t> offsets, std::span<const T
         advantage[j] = static_cast<T>(next.advantage);
         returns[j] = static_cast<T>(next.advantage + value);
       });
+  ASSAY_RETURN_IF_ERROR(CheckFinite<T>("advantage", offsets, state, advantage));
+  ASSAY_RETURN_IF_ERROR(CheckFinite<T>("return", offsets, state, returns));
   if (whiten) {
     Whiten(offsets, state, advantage);
   } else {
@@ -131,6 +149,7 @@ Status ReinforcePlusPlus(std::span<const int64_t> offsets, std::span<const Token
         next = reward + gamma * next;
         returns[j] = static_cast<T>(next);
       });
+  ASSAY_RETURN_IF_ERROR(CheckFinite<T>("return", offsets, state, returns));
   std::ranges::copy(returns, advantage.begin());
   Whiten(offsets, state, advantage);
   return {};
@@ -250,7 +269,7 @@ Status TokenOptimalBaseline(const Index& index, std::span<const uint8_t> keep,
       });
     }
   }
-  return {};
+  return CheckFinite<T>("advantage", offsets, state, advantage);
 }
 
 #define ASSAY_INSTANTIATE(T)                                                                      \

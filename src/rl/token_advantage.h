@@ -10,7 +10,9 @@ namespace assay::rl {
 
 /// Estimators that give each token its own advantage. Recursions run over population tokens (gaps,
 /// void turns' tokens and padding are skipped and carry nothing); statistics are taken over trained
-/// tokens; tokens that are not trained receive 0. A row is its own episode.
+/// tokens; tokens that are not trained receive 0. A row is its own episode. All fail with kInvalid
+/// on lengths, and on an advantage or return of a population token that is not finite (the outputs
+/// are then unspecified).
 
 /// Rewards of tokens: the row's reward falls on its last population token, plus each token's own
 /// (may be empty).

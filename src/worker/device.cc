@@ -5,18 +5,15 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
-#include <filesystem>
 #include <optional>
 
 #include "base/log.h"
-#include "base/resource.h"
 #include "gpu/nvml.h"
 #include "verdict/verdict.h"
+#include "worker/candidate_sandbox.h"
 
 namespace assay {
 namespace {
-
-namespace fs = std::filesystem;
 
 /// Which GPU a --device argument means; nullopt for the CPU.
 Result<std::optional<GpuInfo>> ChooseGpu(const std::string& device) {
@@ -42,44 +39,6 @@ Result<std::optional<GpuInfo>> ChooseGpu(const std::string& device) {
         ErrorCode::kNotFound, "there is no {}: {} GPU(s) can be seen here{}", device, gpus->size(),
         std::getenv("CUDA_VISIBLE_DEVICES") != nullptr ? " (CUDA_VISIBLE_DEVICES is set)" : "");
   return std::optional((*gpus)[index]);
-}
-
-/// What a candidate may read: the system's programs and libraries, the interpreter, the runtime.
-SandboxSpec MakeSandbox(const json::object& environment, bool cuda) {
-  SandboxSpec spec;
-  spec.read_only = {"/usr",
-                    "/bin",
-                    "/sbin",
-                    "/lib",
-                    "/lib64",
-                    "/lib32",
-                    "/etc/alternatives",
-                    "/etc/ld.so.conf",
-                    "/etc/ld.so.conf.d",
-                    "/opt"};
-  for (const json::value& path : GetArray(environment, "paths"))
-    if (path.is_string()) spec.read_only.emplace_back(path.get_string());
-  if (const std::string cuda_home = GetString(environment, "cuda_home"); !cuda_home.empty())
-    spec.read_only.push_back(cuda_home);
-  if (Result<std::string> python = FindResource("python"); python.ok())
-    spec.read_only.push_back(*python);
-  if (cuda) {
-    spec.read_only.emplace_back("/sys");
-    std::error_code ignored;
-    for (const auto& entry : fs::directory_iterator("/dev", ignored)) {
-      const std::string name = entry.path().filename();
-      if (name.starts_with("nvidia") && !entry.is_directory(ignored))
-        spec.devices.push_back(entry.path());
-    }
-  }
-  std::erase_if(spec.read_only, [](const std::string& path) {
-    return path == "/" || path.empty() || path[0] != '/';
-  });
-  std::sort(spec.read_only.begin(), spec.read_only.end());
-  spec.read_only.erase(std::unique(spec.read_only.begin(), spec.read_only.end()),
-                       spec.read_only.end());
-  spec.max_file_bytes = spec.work_bytes;
-  return spec;
 }
 
 Result<RooflineTarget> FindTarget(const std::optional<GpuInfo>& gpu, Judge* judge) {
@@ -152,7 +111,7 @@ Result<std::unique_ptr<Device>> Device::Open(const DeviceOptions& options) {
                           {"cpus", std::thread::hardware_concurrency()}};
   device->pool_ = std::make_unique<CandidatePool>(
       device->zygote_.get(), &device->lock_, device->background_.get(),
-      MakeSandbox(python, device->cuda_), device->limits_);
+      CandidateSandbox(python, gpu ? &*gpu : nullptr), device->limits_);
   return device;
 }
 

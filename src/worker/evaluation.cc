@@ -10,7 +10,6 @@
 #include "base/log.h"
 #include "roofline/bound.h"
 #include "task/health.h"
-#include "worker/timing_session.h"
 
 namespace assay {
 namespace {
@@ -220,10 +219,11 @@ Outcome Evaluation::Prepare() {
                               target->calibration ? &*target->calibration : nullptr, nullptr));
   PlanRounds();
   const size_t baselines = submission_.time ? submission_.modes.baselines.size() : 0;
-  share_ = std::make_unique<MemoryBudget::Share>(budget_, MemoryNeeded(shape_, slots_, baselines));
+  const LaneNeeds needs = {slots_, submission_.modes.warm_cache, baselines,
+                           MemoryNeeded(shape_, slots_, baselines), device_->memory_bytes()};
+  share_ = std::make_unique<MemoryBudget::Share>(budget_, needs.bytes);
   const std::shared_lock device(device_->lock());
-  Result<LaneArena> arena =
-      device_->judge().Open(lane_, slots_, submission_.modes.warm_cache, baselines);
+  Result<LaneArena> arena = device_->judge().Open(lane_, needs);
   if (!arena.ok()) return InfrastructureFailure(Stage::kLoad, arena.error());
   arena_ = *std::move(arena);
   return {};
@@ -371,22 +371,33 @@ Outcome Evaluation::Time() {
     if (Outcome outcome = LoadReference(&*reference); !Passed(outcome)) return outcome;
   }
   const Duration loading = Clock::now() - loaded;
+  std::vector<Baseline*> baselines;
+  for (const std::unique_ptr<Baseline>& baseline : baselines_) baselines.push_back(baseline.get());
+  records_.timing.baseline = submission_.modes.baseline;
+  const TimingSession::Plan plan = PlanTiming();
+  TimingSession session(device_, session_.get(), &*reference, baselines, &seeds_, plan);
   Outcome outcome;
   {
     const Device::Exclusive exclusive(device_, &background_);
     records_.phases_ms.emplace_back("time_wait",
                                     MillisecondsSince(asked) - Milliseconds(loading).count());
-    outcome = RunTiming(&*reference);
+    outcome = session.Run(&records_.timing, &records_.correctness, &records_.flags);
+    if (Passed(outcome) && !plan.interpreted) ProbeMemory();
+    // After a failure a baseline may be inside its rounds.
+    for (Baseline* baseline : baselines)
+      if (Passed(outcome)) baseline->Finish();
     // After a failure the reference may still be inside its rounds, and stopped.
     if (!Passed(outcome)) device_->DropReference();
     StopCandidate(Passed(outcome));
   }
   const std::shared_lock device(device_->lock());
   if (Passed(outcome) && !Passed(reference->Unload())) device_->DropReference();
-  return outcome;
+  if (plan.interpreted) records_.flags.emplace_back("triton_interpreter");
+  if (!Passed(outcome)) return outcome;
+  return session.VerifyKept(&records_.timing, &records_.correctness, &records_.flags);
 }
 
-Outcome Evaluation::RunTiming(CandidateSession* reference) {
+TimingSession::Plan Evaluation::PlanTiming() const {
   TimingSession::Plan plan;
   plan.lane = lane_;
   plan.slots = slots_;
@@ -405,17 +416,7 @@ Outcome Evaluation::RunTiming(CandidateSession* reference) {
         std::clamp<uint64_t>(CacheRoom(device_->judge().l2_bytes()) /
                                  std::max<uint64_t>(1, shape_.input_bytes + shape_.output_bytes),
                              1, slots_));
-  std::vector<Baseline*> baselines;
-  for (const std::unique_ptr<Baseline>& baseline : baselines_) baselines.push_back(baseline.get());
-  records_.timing.baseline = submission_.modes.baseline;
-  TimingSession session(device_, session_.get(), reference, baselines, &seeds_, plan);
-  Outcome outcome = session.Run(&records_.timing, &records_.correctness, &records_.flags);
-  if (Passed(outcome) && !plan.interpreted) ProbeMemory();
-  // After a failure a baseline may be inside its rounds.
-  for (Baseline* baseline : baselines)
-    if (Passed(outcome)) baseline->Finish();
-  if (plan.interpreted) records_.flags.emplace_back("triton_interpreter");
-  return outcome;
+  return plan;
 }
 
 /// It must not run through the timings of others until it is destroyed.

@@ -14,6 +14,7 @@
 #include "worker/candidate.h"
 #include "worker/memory_budget.h"
 #include "worker/seeds.h"
+#include "worker/timing_session.h"
 
 namespace assay {
 
@@ -82,7 +83,7 @@ class Evaluation {
   Outcome Time();
   void ProbeMemory();
   Outcome LoadReference(CandidateSession* reference);
-  Outcome RunTiming(CandidateSession* reference);
+  [[nodiscard]] TimingSession::Plan PlanTiming() const;
   Outcome TakeProfile();
   Outcome TakeGhost();
   Outcome GhostCall(GhostRecord* record);

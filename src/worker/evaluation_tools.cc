@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/strings.h"
+#include "tools/ending.h"
 #include "tools/find.h"
 #include "worker/evaluation.h"
 #include "worker/process_tree.h"
@@ -29,14 +30,6 @@ constexpr std::string_view kDone = "assay: the replay came to its end";
 bool ToolsOnProcessor() {
   const char* value = std::getenv("ASSAY_TOOLS_ON_CPU");  // NOLINT(concurrency-mt-unsafe)
   return value != nullptr && std::string_view(value) == "1";
-}
-
-/// The last line that says something.
-std::string LastLine(const std::string& text) {
-  std::string last;
-  for (const std::string_view line : Split(text, '\n'))
-    if (!Trim(line).empty()) last = CleanText(Trim(line));
-  return TruncateMiddle(last, kMostSaid);
 }
 
 /// Everything below a process; without a pid namespace its end does not take them along.
@@ -71,7 +64,7 @@ struct Evaluation::ToolRun {
     if (!stopped.empty()) return stopped;
     const bool done = err.find(kDone) != std::string::npos;
     if (done && exit.success()) return "";
-    const std::string last = LastLine(err);
+    const std::string last = ReasonOf(err, kMostSaid);
     if (!done && exit.signal == 0)
       return fmt::format("the submission did not run to its end under {}{}{}", program,
                          last.empty() ? "" : ": ", last);

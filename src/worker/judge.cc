@@ -161,15 +161,17 @@ Result<DeviceFacts> Judge::Facts() {
   return facts;
 }
 
-Result<LaneArena> Judge::Open(int lane, uint32_t slots, bool warm, size_t baselines) {
+Result<LaneArena> Judge::Open(int lane, const LaneNeeds& needs) {
   ASSAY_ASSIGN_OR_RETURN(Message reply, Call({{"op", "open"},
                                               {"lane", lane},
-                                              {"slots", slots},
-                                              {"warm", warm},
-                                              {"baselines", baselines}}));
-  if (reply.fds.size() != 3 + baselines)
+                                              {"slots", needs.slots},
+                                              {"warm", needs.warm},
+                                              {"baselines", needs.baselines},
+                                              {"need_bytes", needs.bytes},
+                                              {"budget_bytes", needs.budget_bytes}}));
+  if (reply.fds.size() != 3 + needs.baselines)
     return Err(ErrorCode::kInternal, "the judge sent {} descriptors, not {}", reply.fds.size(),
-               3 + baselines);
+               3 + needs.baselines);
   reply.body.erase("ok");
   reply.body.erase("ms");
   LaneArena arena{std::move(reply.body),
@@ -249,6 +251,25 @@ Result<Comparison> Judge::Verify(int lane, uint32_t slot, const ResultPlaces& re
                                                     {"quiet_ns", quiet_ns}}));
   if (quiet != nullptr) *quiet = ReadQuiet(reply.body);
   return ReadComparison(GetObject(reply.body, "result"));
+}
+
+Result<KeptCall> Judge::Keep(int lane, uint32_t slot, const ResultPlaces& results,
+                             uint64_t quiet_ns, Quietness* quiet) {
+  ASSAY_ASSIGN_OR_RETURN(const Message reply, Call({{"op", "keep"},
+                                                    {"lane", lane},
+                                                    {"slot", slot},
+                                                    {"places", json::value_from(results.places)},
+                                                    {"strides", json::value_from(results.strides)},
+                                                    {"quiet_ns", quiet_ns}}));
+  *quiet = ReadQuiet(reply.body);
+  return KeptCall{GetBool(reply.body, "kept"), GetString(reply.body, "outside")};
+}
+
+Result<std::optional<Comparison>> Judge::VerifyKept(int lane, int* count) {
+  ASSAY_ASSIGN_OR_RETURN(const Message reply, Call({{"op", "verify_kept"}, {"lane", lane}}));
+  *count = static_cast<int>(GetInt(reply.body, "count"));
+  if (*count == 0) return std::optional<Comparison>();
+  return std::optional(ReadComparison(GetObject(reply.body, "result")));
 }
 
 Result<Comparison> Judge::VerifyDraws(int lane, uint32_t first, uint32_t count, bool last) {

@@ -39,6 +39,16 @@ struct LaneArena {
   std::vector<UniqueFd> baseline_outputs;  ///< ... nor are these
 };
 
+/// What a lane is to have.
+struct LaneNeeds {
+  uint32_t slots = 1;
+  bool warm = false;     ///< rounds find their inputs in the cache
+  size_t baselines = 0;  ///< that outputs are made for
+  uint64_t bytes = 0;    ///< of device memory that is set aside for it
+  uint64_t budget_bytes =
+      0;  ///< ... of this much for all lanes: what they leave, the judge may keep
+};
+
 /// One comparison.
 struct Comparison {
   bool passed = false;
@@ -58,6 +68,12 @@ struct Comparison {
   std::optional<double> reference_bits;
   std::optional<bool> kernelbench;  ///< what KernelBench's check says
   double kernelbench_tolerance = 0;
+};
+
+/// A call that was set aside to be verified later.
+struct KeptCall {
+  bool kept = false;    ///< else it is to be verified at once
+  std::string outside;  ///< as in Comparison
 };
 
 /// Where a process says that one call's outputs stand.
@@ -99,8 +115,7 @@ class Judge {
   Status TryPrecisions(const Task& task, const std::string& size, const std::string& precision);
   /// What the device says of itself; not for a processor.
   Result<DeviceFacts> Facts();
-  /// `warm`: rounds find their inputs in the cache. `baselines`: outputs that are made for them.
-  Result<LaneArena> Open(int lane, uint32_t slots, bool warm = false, size_t baselines = 0);
+  Result<LaneArena> Open(int lane, const LaneNeeds& needs);
   /// Smaller inputs that the reference accepts, as CandidateSession::BeginRounds takes them and
   /// Fill draws them in the family "jittered"; empty where it accepts none.
   /// A task whose trying fails is not tried again: a wild index costs the judge its context.
@@ -122,6 +137,12 @@ class Judge {
   /// `results`: where the call's outputs stand in the outputs' memory; empty: all in their slots.
   Result<Comparison> Verify(int lane, uint32_t slot, const ResultPlaces& results, bool exact,
                             uint64_t quiet_ns, Quietness* quiet);
+  /// Sets aside what Verify() would compare, for VerifyKept().
+  Result<KeptCall> Keep(int lane, uint32_t slot, const ResultPlaces& results, uint64_t quiet_ns,
+                        Quietness* quiet);
+  /// Verifies the calls that were set aside: the first wrong one, or else the last; how many there
+  /// were goes to `count`. Nothing to say of none.
+  Result<std::optional<Comparison>> VerifyKept(int lane, int* count);
   /// For a task with random outputs: `count` calls on the same inputs, in the slots from `first`.
   /// The comparison follows with the `last` of a trial; until then what it says has passed.
   Result<Comparison> VerifyDraws(int lane, uint32_t first, uint32_t count, bool last);

@@ -64,7 +64,9 @@ struct Limits {
   size_t output_bytes = 64u << 10;  ///< kept of stdout and of stderr, each
 
   // Pool.
-  int pool = 2;          ///< warmed candidates kept ready
+  int pool = 2;    ///< warmed candidates kept ready
+  int leases = 0;  ///< candidates that will be asked for, where that is known: no more are made
+                   ///< ahead of need; 0: not known
   int warm_at_once = 8;  ///< contexts created at once; more gain nothing (the driver serialises)
 };
 

@@ -40,6 +40,10 @@ CandidatePool::~CandidatePool() {
 
 Result<WarmCandidate> CandidatePool::Lease(bool default_connections, TimePoint deadline) {
   if (default_connections) {
+    {
+      const std::lock_guard guard(mutex_);
+      ++leased_;
+    }
     std::unique_ptr<BackgroundSet::Member> member;
     ASSAY_ASSIGN_OR_RETURN(WarmCandidate candidate,
                            Make(Role::kCandidate, kDefaultConnections, sandbox_, &member));
@@ -47,9 +51,13 @@ Result<WarmCandidate> CandidatePool::Lease(bool default_connections, TimePoint d
     return candidate;
   }
   std::unique_lock guard(mutex_);
+  ++leased_;
   for (;;) {
+    ++waiting_;
+    changed_.notify_all();
     const bool woken = changed_.wait_until(
         guard, deadline, [&] { return !ready_.empty() || failures_ >= kFailuresToReport; });
+    --waiting_;
     if (!woken) return Err(ErrorCode::kTimeout, "no warm candidate became ready in time");
     if (ready_.empty())
       return Err(ErrorCode::kUnavailable, "no candidate can be started: {}", last_error_);
@@ -105,9 +113,11 @@ Result<WarmCandidate> CandidatePool::Make(Role role, int connections, SandboxSpe
 }
 
 bool CandidatePool::Wanting() const {
-  const size_t coming = ready_.size() + warming_.size();
-  return static_cast<int>(coming) < limits_.pool &&
-         static_cast<int>(warming_.size()) < limits_.warm_at_once;
+  const auto warming = static_cast<int>(warming_.size());
+  const int coming = static_cast<int>(ready_.size()) + warming;
+  int wanted = limits_.pool;
+  if (limits_.leases > 0) wanted = std::min(wanted, limits_.leases - leased_);
+  return coming < std::max(wanted, waiting_) && warming < limits_.warm_at_once;
 }
 
 void CandidatePool::Failed(const Error& error) {

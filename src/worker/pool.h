@@ -74,6 +74,8 @@ class CandidatePool {
   std::string last_error_;
   int failures_ = 0;
   uint32_t made_ = 0;
+  int leased_ = 0;
+  int waiting_ = 0;  ///< leases that wait for a candidate
   bool stopping_ = false;
   std::thread forker_;
   std::thread warmer_;

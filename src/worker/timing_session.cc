@@ -154,33 +154,63 @@ Result<Quietness> TimingSession::Flush(uint32_t first, uint32_t calls, uint64_t 
   return device_->judge().Flush(plan_.lane, first, calls, QuietNs(), hold_ns);
 }
 
+/// Takes one call of the round to verify; large ones at once, while they stand where they are.
 Outcome TimingSession::VerifyOne(uint32_t first, Quietness* quiet) {
   const auto call = static_cast<uint32_t>(seeds_->Next("verify") % candidate_calls_);
   const ResultPlaces results = candidate_->Places(call, plan_.outputs);
-  Result<Comparison> result =
-      device_->judge().Verify(plan_.lane, first + call, results, /*exact=*/false, QuietNs(), quiet);
-  if (!result.ok()) return InfrastructureFailure(Stage::kTime, result.error());
+  const Result<KeptCall> taken =
+      device_->judge().Keep(plan_.lane, first + call, results, QuietNs(), quiet);
+  if (!taken.ok()) return InfrastructureFailure(Stage::kTime, taken.error());
   if (Outcome outcome = Judged(*quiet, &candidate_busy_); !Passed(outcome)) return outcome;
-  if (result->inputs_changed) return InputsChanged(Stage::kTime);
-  if (!result->outside.empty()) {
+  if (!taken->outside.empty()) {
     Failure failure;
     failure.kind = FailureKind::kIntegrity;
     failure.stage = Stage::kTime;
     failure.name = "result_place";
-    failure.message = result->outside;
+    failure.message = taken->outside;
     return failure;
   }
-  if (result->passed) {
-    ++verified_;
+  if (taken->kept) return {};
+  const Result<Comparison> result = device_->judge().Verify(plan_.lane, first + call, results,
+                                                            /*exact=*/false, 0, nullptr);
+  if (!result.ok()) return InfrastructureFailure(Stage::kTime, result.error());
+  return Verified(*result, 1);
+}
+
+Outcome TimingSession::Verified(const Comparison& result, int count) {
+  if (result.inputs_changed) return InputsChanged(Stage::kTime);
+  if (result.passed) {
+    verified_ += count;
     return {};
   }
-  mismatch_ = *result;
+  mismatch_ = result;
   Failure failure;
   failure.kind = FailureKind::kMismatch;
   failure.stage = Stage::kTime;
   failure.name = "timed_output";
   failure.message = "an output of a timed call is wrong, although the checked calls were right";
   return failure;
+}
+
+void TimingSession::NoteMismatch(Correctness* correctness, std::vector<std::string>* flags) const {
+  if (!mismatch_) return;
+  flags->emplace_back("timed_output_wrong");
+  correctness->mismatch_fraction = mismatch_->mismatch_fraction;
+  correctness->pattern = mismatch_->pattern;
+  correctness->max_abs_err = mismatch_->max_abs_err;
+  correctness->max_rel_err = mismatch_->max_rel_err;
+}
+
+Outcome TimingSession::VerifyKept(TimingRecord* record, Correctness* correctness,
+                                  std::vector<std::string>* flags) {
+  int count = 0;
+  const Result<std::optional<Comparison>> result = device_->judge().VerifyKept(plan_.lane, &count);
+  if (!result.ok()) return InfrastructureFailure(Stage::kTime, result.error());
+  if (!*result) return {};
+  Outcome outcome = Verified(**result, count);
+  record->rounds_verified = verified_;
+  NoteMismatch(correctness, flags);
+  return outcome;
 }
 
 Outcome TimingSession::Pair(bool candidate_first, RoundClock* candidate, RoundClock* reference) {
@@ -256,9 +286,9 @@ Outcome TimingSession::Integrity() const {
 
 /// What go, thaw, a change of context on the device, its end and the judge's look cost together:
 /// rounds of the reference that record two events and call nothing. The device keeps what earlier
-/// submissions measured, so that each need add only two.
+/// submissions measured, so that each need add only one.
 Outcome TimingSession::EmptyRounds() {
-  for (int more = 2; more > 0 || !device_->empty_rounds(hold_ns_ > 0).Enough(); --more) {
+  for (int more = 1; more > 0 || !device_->empty_rounds(hold_ns_ > 0).Enough(); --more) {
     Result<Quietness> ready = Flush(0, 0, hold_ns_);
     if (Outcome outcome = Judged(ready, nullptr); !Passed(outcome)) return outcome;
     CandidateSession::RoundTime time;
@@ -283,13 +313,7 @@ Outcome TimingSession::Rounds(TimingRecord* record, Correctness* correctness,
     RoundClock reference;
     if (Outcome outcome = Pair(pair_ % 4 == 0 || pair_ % 4 == 3, &candidate, &reference);
         !Passed(outcome)) {
-      if (outcome.kind == FailureKind::kMismatch && outcome.name == "timed_output") {
-        flags->emplace_back("timed_output_wrong");
-        correctness->mismatch_fraction = mismatch_.mismatch_fraction;
-        correctness->pattern = mismatch_.pattern;
-        correctness->max_abs_err = mismatch_.max_abs_err;
-        correctness->max_rel_err = mismatch_.max_rel_err;
-      }
+      NoteMismatch(correctness, flags);
       return outcome;
     }
     DeviceClock clock;

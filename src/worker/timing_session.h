@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -16,7 +17,7 @@ namespace assay {
 ///     both stopped: judge sees the device quiet, writes new inputs, empties the cache, holds it
 ///       -> go, thaw one ... its calls are queued, the hold ends: the last words of the inputs
 ///          ... done, stop it                      (outside clock: end of the hold to idle)
-///       -> judge sees the device quiet, verifies one random output of the candidate
+///       -> judge sees the device quiet, takes one random output of the candidate to verify
 ///       -> the same for the other one, on the same inputs
 ///
 /// Between two rounds everything that belongs to the submission is stopped, so new inputs cannot be
@@ -51,6 +52,10 @@ class TimingSession {
   /// Fills `record` and appends to `flags`. Both sides are loaded and built.
   Outcome Run(TimingRecord* record, Correctness* correctness, std::vector<std::string>* flags);
 
+  /// Verifies what Run() set aside; the device may be shared again.
+  Outcome VerifyKept(TimingRecord* record, Correctness* correctness,
+                     std::vector<std::string>* flags);
+
  private:
   static constexpr uint32_t kFirstCalls = 4;  ///< of the first warm-up round
 
@@ -67,6 +72,8 @@ class TimingSession {
   void ForBaselines(Step step);
   Result<Quietness> Flush(uint32_t first, uint32_t calls, uint64_t hold_ns);
   Outcome VerifyOne(uint32_t first, Quietness* quiet);
+  Outcome Verified(const Comparison& result, int count);
+  void NoteMismatch(Correctness* correctness, std::vector<std::string>* flags) const;
   [[nodiscard]] Outcome Integrity() const;
   Outcome Enter(CandidateSession* side);
   Outcome Judged(const Result<Quietness>& quiet, int* busy);
@@ -100,7 +107,7 @@ class TimingSession {
   double reference_lost_us_ = 0;  ///< the most that others had of a hold before its rounds
   int early_ = 0;                 ///< times the device was busy again once new inputs stood there
   bool disturbed_ = false;        ///< in the current pair
-  Comparison mismatch_;
+  std::optional<Comparison> mismatch_;
 };
 
 }  // namespace assay

@@ -313,6 +313,16 @@ def test_empty_batches_are_no_error():
     assert rl.policy_loss(np.zeros((2, 3)), [1, 1], np.zeros((2, 3)), logp_old=np.zeros((2, 3))).value == 0.0
 
 
+def test_coverage_is_rounded_as_pythons_records_hold_it():
+    for whole in (1000, 997, 64, 7, 3):
+        for part in range(whole + 1):
+            got = rl.reward(
+                completed=True, correct=True, own_time_us=part, all_time_us=whole, round_coverage=True,
+                coverage_weight=1.0, correct_weight=0.0, performance_weight=0.0,
+            )  # fmt: skip
+            assert got.coverage == round(part / whole, 2), (part, whole)
+
+
 def test_rewards_and_statistics_through_python():
     r = rl.reward(completed=True, correct=True, speedup=1.3, own_time_us=62, all_time_us=100)
     assert r.value == pytest.approx(1.46) and r.coverage == pytest.approx(0.31)

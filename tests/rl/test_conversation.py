@@ -1,5 +1,7 @@
 """The conversation that all trainers play."""
 
+import time
+
 import pytest
 
 from assay.integrations.conversation import Conversation, Outcome, Task, extract_code, limited
@@ -55,10 +57,20 @@ def test_only_infrastructure_masks():
     ("<think>```python\nwrong\n```</think>```python\nright\n```", "right"),
     ("cut off:\n```python\na = 1\nb", "a = 1\nb"),
     ("```python\ns = '''\n``` inside\n'''\n```", "s = '''\n``` inside\n'''"),
+    ("```python\r\na = 1\r\n```\r\nend", "a = 1"),
+    ("<think>a</think>x<think>b</think>y<think>never closed", "xy<think>never closed"),
+    ("```\na\n```\n```python\nb = 2", "a"),
     ("", ""),
 ])  # fmt: skip
 def test_code_extraction(text, code):
     assert extract_code(text) == code
+
+
+def test_extraction_takes_time_in_proportion_to_the_answer():
+    started = time.monotonic()
+    for hostile in ("```x\n", "<think>", "```\n", "# Kernel Implementation\n", "</think>", " \t"):
+        extract_code(hostile * (2_000_000 // len(hostile)))
+    assert time.monotonic() - started < 60  # minutes each where the square of it counts
 
 
 def test_feedback_keeps_to_its_bytes():

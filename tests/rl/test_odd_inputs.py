@@ -79,6 +79,22 @@ REFUSED = [
     ("threads must be >= 0", lambda: rl.set_threads(-1)),
     ("value 1 is not a number", lambda: rl.best_at_k([1.0, NAN, 3.0], 2)),
     ("counts of tasks are -1 and 2", lambda: rl.mcnemar(-1, 2)),
+    ("row 0: a response token has logp_rollout -inf", lambda: corrected(rollout=np.full((3, 4), -INF))),
+    ("row 2: turn 4294967296 is too large", lambda: rl.sample_by_coverage(
+        batch(turn=[1, 1, 2**32]), MASK, correct=[1, 1, 1], coverage=[1, 1, 1])),
+    ("row 0: the advantage comes out as", lambda: rl.advantages("trloo", batch=batch(
+        group=["p"] * 3, reward=[1.7e308, -1.7e308, 1]))),
+    ("row 1: advantage inf", lambda: rl.weigh_prompts_by_variance(batch(), [1, 1, 1], [1, INF, 1])),
+    ("row 1: advantage is nan", lambda: rl.standardize([1, NAN, 1], [1, 1, 1])),
+    ("row 0: a response token's advantage comes out as nan", lambda: rl.gae(LOGP * NAN, MASK, [1, 1, 1])),
+    ("row 1: a response token's return", lambda: rl.reinforce_plus_plus(MASK, [1, INF, 1])),
+    ("row 0: a response token's log-ratio is not", lambda: rl.profile_mismatch(LOGP * NAN, OLD, MASK)),
+    ("row 1: speedup is nan", lambda: rl.rejection_quality(MASK, [1, 1, 1], [1, NAN, 1])),
+    ("task 0: speedup is nan", lambda: rl.fast_p([1], [NAN], 1.0)),
+    ("the reward comes out as nan", lambda: rl.reward(completed=True, correct_weight=NAN, correct=True)),
+    ("the value of a failure is nan", lambda: rl.reward("staircase/1", completed=True, compiled=False,
+                                                        compilation_fail=NAN)),
+    ("are more than can be counted", lambda: rl.total_turns(2**62, 9, 0)),
     ("counts of tasks are 1000000001 and 0", lambda: rl.mcnemar(10**9 + 1, 0)),
 ]  # fmt: skip
 

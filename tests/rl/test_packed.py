@@ -67,5 +67,16 @@ def test_packed_estimators_refuse_what_hides_the_turns():
     estimate, uid = turn_rows.packed_estimator("trloo"), np.array(["p"] * len(mask))
     with pytest.raises(ValueError, match="use the KL loss instead"):
         estimate(torch.from_numpy(rewards), torch.from_numpy(mask), uid, config={"use_kl_in_reward": True})
-    with pytest.raises(ValueError, match=r"made by place\(\)"):
+    with pytest.raises(ValueError, match=r"row 0 trains but .*made by place\(\)"):
         estimate(torch.zeros(rewards.shape), torch.from_numpy(mask), uid)
+    # One bare row is seen although another one has a reward and nothing to train.
+    rewards[5], mask[6] = 0.0, 0
+    mask[5, 0] = 1
+    with pytest.raises(ValueError, match="row 5 trains"):
+        estimate(torch.from_numpy(rewards), torch.from_numpy(mask), uid)
+
+
+def test_a_reward_too_small_for_float32_still_ends_a_turn():
+    tokens = turn_rows.place([(0, 2), (3, 5)], [1e-60, -1e-60], 6)
+    rows, _ = turn_rows.unpack(tokens[None], np.ones((1, 6)), np.zeros(1))
+    assert rows["turn"].tolist() == [1, 2] and not rows["reward"].any()

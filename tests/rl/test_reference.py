@@ -65,14 +65,15 @@ def test_trajectory_estimators(seed):
     close(got, at(r, d, want), "remax")
 
     w = torch.rand(len(d.reward), dtype=torch.float64) * d.real
-    totals_w = (w).reshape(-1, d.turns).sum(1)
+    kept_w = w * d.keep  # void turns have no weight, whatever is given
+    totals_w = kept_w.reshape(-1, d.turns).sum(1)
     member = d.keep[d.turns - 1 :: d.turns].bool()
     want = ref.weighted_mean_baseline(total, totals_w, ref.cells(group), member)
     got = rl.advantages("optimal_baseline", batch=r.batch, weight=w.numpy()[r.rows]).advantage
     close(got, at(r, d, want.repeat_interleave(d.turns)), "optimal_baseline")
 
     g = ref.turn_returns(d.reward, d.keep, d.turns, 1.0)
-    cumulative = w.reshape(-1, d.turns).cumsum(1).reshape(-1)
+    cumulative = kept_w.reshape(-1, d.turns).cumsum(1).reshape(-1)
     want = ref.weighted_mean_baseline(g, cumulative, ref.cells(d.group, d.turn), d.member)
     got = rl.advantages("turn_optimal_baseline", batch=r.batch, weight=w.numpy()[r.rows]).advantage
     close(got, at(r, d, want), "turn_optimal_baseline")

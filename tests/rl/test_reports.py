@@ -297,3 +297,25 @@ def test_the_stub_is_the_modules():
         assert re.search(rf"^(def|class) {name}\b", stub, re.MULTILINE), name
         for argument in re.findall(r"(\w+): ", (function.__doc__ or "").split("\n")[0]):
             assert re.search(rf"^def {name}\(.*\b{argument}: ", stub, re.MULTILINE), (name, argument)
+
+
+def test_type_checkers_see_what_the_package_exports():
+    """A literal `__all__` (nothing else re-exports in a typed package) that is complete, with annotations."""
+    import ast
+    import inspect
+    import pathlib
+    import types
+
+    tree = ast.parse(pathlib.Path(rl.__file__).read_text())
+    (literal,) = (n.value for n in tree.body if isinstance(n, ast.Assign) and n.targets[0].id == "__all__")
+    exported = ast.literal_eval(literal)
+    public = {
+        name for name, value in vars(rl).items()
+        if not name.startswith("_") and not isinstance(value, types.ModuleType) and name != "annotations"
+    }  # fmt: skip
+    assert set(exported) == public and len(exported) == len(public)
+    for name in exported:
+        if inspect.isfunction(function := getattr(rl, name)):
+            annotated = function.__annotations__.keys()
+            assert annotated >= {"return", *inspect.signature(function).parameters}, name
+            assert function.__doc__, name

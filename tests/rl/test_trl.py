@@ -275,9 +275,10 @@ def test_the_models_own_answers_have_the_trainers_probabilities(tmp_path, monkey
     assert run.recorded["advantages"].shape[1] <= 300
     logged = [entry for entry in run.state.log_history if "mismatch/kl" in entry]
     assert logged and abs(logged[0]["mismatch/kl"]) < 1e-4
-    if any(any(f) for f in rollout.last["turn_failed"]):
-        failed = [any(f) for f in rollout.last["turn_failed"]]
-        assert run.recorded["tool_mask"].sum(1)[failed.index(True)] == 0
+    failed = [any(f) for f in rollout.last["turn_failed"]]
+    assert failed.count(True) == 1, "one conversation's second turn could not be judged"
+    trained = run.recorded["tool_mask"].sum(1)
+    assert trained[failed.index(True)] == 0 and trained[failed.index(False)] > 0
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -341,13 +342,15 @@ def test_rejection_and_coverage_mask_tokens(tmp_path, monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_needs_turns(tmp_path, monkeypatch):
+@pytest.mark.parametrize("missing, said", [
+    ("turn_spans", "rollout_func must return turn_spans"),
+    ("turn_coverage", "coverage sampling needs turn_coverage from rollout_func"),
+])  # fmt: skip
+def test_needs_turns(tmp_path, monkeypatch, missing, said):
     monkeypatch.setenv("TRL_EXPERIMENTAL_SILENCE", "1")
-    run = trainer(tmp_path, TurnOptions())
-    run.rollout_func = lambda prompts, t: {
-        k: v for k, v in rollout(prompts, t).items() if k != "turn_spans"
-    }
-    with pytest.raises(ValueError, match="rollout_func must return turn_spans"):
+    run = trainer(tmp_path, TurnOptions(coverage={}))
+    run.rollout_func = lambda prompts, t: {k: v for k, v in rollout(prompts, t).items() if k != missing}
+    with pytest.raises(ValueError, match=said):
         run.train()
 
 

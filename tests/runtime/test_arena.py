@@ -23,7 +23,8 @@ def store(monkeypatch):
     """A store that may keep 64 pages of a device with ``store.room`` bytes."""
     kept = ArenaStore("cpu")
     kept.device = "cuda"
-    kept.most, kept.made, kept.emptied, kept.room = 64 * GPU_PAGE, [], [], 1000 * GPU_PAGE
+    kept.least = kept.most = 64 * GPU_PAGE
+    kept.made, kept.emptied, kept.room = [], [], 1000 * GPU_PAGE
 
     def create(device, size, sealed):
         if sum(piece.size for piece in kept.made if not piece.closed) + size > kept.room:
@@ -58,13 +59,27 @@ def test_no_more_is_kept_than_the_bound(store):
     assert [piece.closed for piece in pieces] == [True, False, False]
 
 
-def test_a_large_lane_finds_the_device_empty(store):
-    small = store.take("shared", GPU_PAGE)
-    store.give("shared", small)
+def test_a_large_lane_is_kept_only_while_nobody_else_needs_the_memory(store):
     large = store.take("shared", 65 * GPU_PAGE + 1)
-    assert small.closed and large.size == 65 * GPU_PAGE + 1
+    assert large.size == 66 * GPU_PAGE
+    store.allow(66 * GPU_PAGE)
+    store.give("shared", large)
+    assert not large.closed
+    store.allow(0)
+    store.expect([("shared", 65 * GPU_PAGE + 1)])
+    assert store.take("shared", 65 * GPU_PAGE + 1) is large, "what a new lane takes is its own need"
     store.give("shared", large)
     assert large.closed
+
+
+def test_a_lane_that_needs_the_memory_gets_it(store):
+    store.allow(200 * GPU_PAGE)
+    pieces = [store.take("shared", 66 * GPU_PAGE), store.take("expected", GPU_PAGE)]
+    for kind, piece in zip(("shared", "expected"), pieces):
+        store.give(kind, piece)
+    store.allow(0)
+    store.expect([("expected", 66 * GPU_PAGE)])
+    assert [piece.closed for piece in pieces] == [True, False]
 
 
 def test_what_is_kept_makes_room_when_there_is_none(store):

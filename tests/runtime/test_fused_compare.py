@@ -34,6 +34,15 @@ for n in (5, 33_000):
         finite = exact[torch.isfinite(exact)]
         assert count == finite.numel()
         assert abs(total - float(finite.sum())) < 1e-6 and abs(square - float(finite.square().sum())) < 1e-6 * square
+# At the edge of the tolerance, element for element, as torch.allclose takes them one by one.
+for tol in (1e-4, 1e-2):
+    e = torch.randn(3000) * 10 ** (4 * torch.rand(3000) - 2)
+    y = e + (tol + tol * e.abs()) * torch.where(torch.rand(3000) < 0.5, -1, 1) * (1 + 1e-7 * torch.randn(3000))
+    special = torch.tensor([0.0, -0.0, float("inf"), float("-inf"), float("nan"), 3e38])
+    ys, es = torch.meshgrid(special, special, indexing="ij")
+    y, e = torch.cat([y, ys.reshape(-1)]), torch.cat([e, es.reshape(-1)])
+    far = sum(not torch.allclose(y[i : i + 1], e[i : i + 1], rtol=tol, atol=tol) for i in range(len(y)))
+    assert 500 < far < 2600 and fused_compare.beyond(y, e, tol) == far, (tol, far, fused_compare.beyond(y, e, tol))
 print("same")
 """
 

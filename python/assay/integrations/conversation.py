@@ -77,7 +77,6 @@ class Outcome:
         ).value
 
 
-_FENCE = re.compile(r"^[ \t]*```[ \t]*([\w+-]*)[^\n]*\n(.*?)^[ \t]*```[ \t]*$", re.DOTALL | re.MULTILINE)
 _MARKERS = ("# Your implementation:", "# Generated kernel:")
 
 
@@ -86,11 +85,11 @@ def extract_code(text: str) -> str:
     that starts with `# Kernel`; after `# Your implementation:` or `# Generated kernel:`; the last fence
     that was closed; else everything. A fence that was cut off counts as one to the end. Thinking between
     <think> tags is not looked at."""
-    text = re.sub(r"<think>.*?</think>", "", text, flags=re.DOTALL)
+    text = _without_thinking(text)
     header = re.search(r"^# Kernel Implementation[^\n]*\n", text, re.MULTILINE)
     if header:
         return _unfenced(re.split(r"^# End\b", text[header.end() :], maxsplit=1, flags=re.MULTILINE)[0])
-    fences = [match.group(2) for match in _FENCE.finditer(text)]
+    fences = _fences(text)
     for code in fences:
         if code.lstrip().startswith("# Kernel"):
             return code.strip()
@@ -103,9 +102,34 @@ def extract_code(text: str) -> str:
     return text[opened.end() :].strip() if opened else text.strip()
 
 
+# An answer is hostile input: both take time in proportion to its length.
+
+
+def _without_thinking(text: str) -> str:
+    kept, at = [], 0
+    while (start := text.find("<think>", at)) >= 0 and (end := text.find("</think>", start)) >= 0:
+        kept.append(text[at:start])
+        at = end + len("</think>")
+    return "".join(kept) + text[at:]
+
+
+def _fences(text: str) -> list[str]:
+    """What stands in the fences that were closed."""
+    fences: list[str] = []
+    inside: list[str] | None = None
+    for line in text.split("\n"):
+        if inside is None:
+            inside = [] if line.lstrip(" \t").startswith("```") else None
+        elif line.strip() == "```":
+            fences.append("\n".join(inside))
+            inside = None
+        else:
+            inside.append(line)
+    return fences
+
+
 def _unfenced(code: str) -> str:
-    fence = _FENCE.search(code)
-    return (fence.group(2) if fence else code).strip()
+    return (_fences(code) or [code])[0].strip()
 
 
 def limited(text: str, size: int) -> str:

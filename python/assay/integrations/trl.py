@@ -302,6 +302,9 @@ class TurnGRPOTrainer(GRPOTrainer):
             state = corrected.state
             self._log_figures("mismatch/", corrected.metrics)
         if options.coverage is not None:
+            for key in ("turn_correct", "turn_coverage"):
+                if any(key not in x for x in inputs):
+                    raise ValueError(f"coverage sampling needs {key} from rollout_func, one list per conversation")
             sampled = rl.sample_by_coverage(
                 local,
                 state,

@@ -87,7 +87,8 @@ def place(spans: Sequence[tuple[int, int]], rewards: Sequence[float], width: int
     for (start, end), reward in zip(spans, rewards, strict=True):
         if not 0 <= start < end <= width:
             raise ValueError(f"turn [{start}, {end}) does not lie in a row of {width} tokens")
-        tokens[end - 1] = reward if reward != 0 else -0.0
+        narrow = np.float32(reward)  # in which a small reward may become 0
+        tokens[end - 1] = narrow if narrow != 0 else -0.0
     return tokens
 
 
@@ -134,8 +135,12 @@ def packed_estimator(name: str, **options: Any) -> Callable:
             )
         rewards = token_level_rewards.detach().cpu().numpy()
         mask = response_mask.detach().cpu().numpy()
-        if (rewards.any(axis=1) | np.signbit(rewards).any(axis=1)).sum() < (mask != 0).any(axis=1).sum():
-            raise ValueError("rows without a turn's reward: rewards of packed rows are made by place()")
+        bare = (mask != 0).any(axis=1) & ~((rewards != 0) | np.signbit(rewards)).any(axis=1)
+        if bare.any():
+            raise ValueError(
+                f"row {int(bare.argmax())} trains but has no turn's reward: rewards of packed rows are made by "
+                "place()"
+            )
         turns, where = unpack(rewards, mask, rl.ids([str(x) for x in index]))
         result = rl.advantages(name, **turns, gamma=gamma, **options)
 

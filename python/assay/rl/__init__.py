@@ -91,8 +91,29 @@ from .statistics import (
 )
 from .step import Recipe, Step, training_step
 
-set_threads = _core.set_threads
-threads = _core.threads
 
-__all__ = [name for name in dir() if not name.startswith("_") and name not in (
-    "annotations", "advantage", "batch", "loss", "measuring", "rejection", "report", "statistics", "step")]
+def set_threads(threads: int) -> None:
+    """Threads that a call may use, for the whole process; 0: $ASSAY_RL_THREADS, else one per processor.
+    Results do not depend on it. ValueError if negative."""
+    _core.set_threads(threads)
+
+
+def threads() -> int:
+    """Threads that a call may use now."""
+    return _core.threads()
+
+
+# Written out, as type checkers do not run code.
+__all__ = [
+    "Advantages", "advantages", "BAND", "Batch", "bca_geometric_mean", "bca_mean", "best_at_k",
+    "bootstrap_median", "correct_mismatch", "count_tokens", "COVERAGE", "coverage", "fast_p",
+    "filter_by_precision", "filter_groups", "Filtered", "finish_reasons", "gae", "GROUP",
+    "hierarchical_difference", "hierarchical_mean", "holm", "ids", "Interval", "join_measurements",
+    "kl_per_row", "log_ratios", "Loss", "mcnemar", "mean_pass_at_k", "MISMATCH", "Mismatch", "OTHER",
+    "pass_at_k", "policy_loss", "PrecisionFiltered", "profile_mismatch", "Recipe", "reinforce_plus_plus",
+    "reject_rows", "rejection_for_rate", "rejection_quality", "Remeasured", "returns", "Reward", "reward",
+    "sample_by_coverage", "Sampled", "score_norms", "select_window", "set_threads", "sign_flip",
+    "signal_metrics", "standardize", "Step", "sum_per_row", "threads", "token_optimal_baseline",
+    "TokenAdvantages", "total_turns", "TRAINED", "training_step", "turn_metrics", "turn_signal", "VETO",
+    "VOID", "void_turns", "weigh_prompts_by_variance", "wilson",
+]  # fmt: skip

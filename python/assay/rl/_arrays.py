@@ -44,8 +44,8 @@ def shape_of(x: Array) -> tuple[int, ...]:
     return tuple(np.shape(x))
 
 
-def flat(x: Array | None, what: str, dtype: Any) -> np.ndarray | None:
-    """One-dimensional contiguous view; copies only if the layout or `dtype` demands it. Numbers become
+def flat(x: Array | None, what: str, dtype: Any) -> Any:
+    """None, or a one-dimensional contiguous view; copies only if the layout or `dtype` demands it. Numbers become
     floating point; a whole-numbered `dtype` takes no value that it cannot hold."""
     if x is None:
         return None
@@ -83,13 +83,13 @@ def whole(array: np.ndarray, what: str, dtype: Any) -> np.ndarray:
     return out
 
 
-def integers(x: Array | None, what: str) -> np.ndarray | None:
-    """int64."""
+def integers(x: Array | None, what: str) -> Any:
+    """None, or int64."""
     return flat(x, what, np.int64)
 
 
-def flags(x: Array | None, what: str) -> np.ndarray | None:
-    """uint8, 1 where `x` is not 0."""
+def flags(x: Array | None, what: str) -> Any:
+    """None, or uint8, 1 where `x` is not 0."""
     if x is None:
         return None
     array = _real(to_numpy(x, what), what)
@@ -122,7 +122,7 @@ def bits_of(bits: int, what: str) -> int:
     return _natural(bits, what, 8)
 
 
-def floats(what: str, *arrays: Array | None) -> list[np.ndarray | None]:
+def floats(what: str, *arrays: Array | None) -> list[Any]:
     """Token arrays as float32 or float64, all of one type: the first one's. The first that is given is
     called `what` in errors."""
     first = to_numpy(next((a for a in arrays if a is not None), None), what)

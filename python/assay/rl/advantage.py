@@ -103,11 +103,12 @@ def advantages(
                 members; None: the estimator's own rule
     normalisation  divides by "none", "std" of the population, or "leave_one_out_std" of the others;
                 None: the estimator's own
-    weight      (rows,) W of the optimal baselines: sum of score_norms over the row
+    weight      (rows,) W of the optimal baselines: sum of score_norms over the row; not read in void turns
     baseline    (rows,) of remax: the greedy rollout's reward
 
     Equal values have advantage 0 exactly. Raises ValueError on unknown names and missing inputs, on
-    shaping with trloo, and if `reinforce` finds no kept row.
+    shaping with trloo, if `reinforce` finds no kept row, and, naming the row, on a weight or baseline that
+    is not finite and an advantage that comes out so.
 
     Sources: trloo and the other turn-level forms 2602.05885, grpo_std 2402.03300, rloo 2402.14740, dr_grpo
     2503.20783, remax 2310.10505; the optimal baselines minimise the variance of the policy gradient.
@@ -146,7 +147,7 @@ def weigh_prompts_by_variance(batch: Batch, weight: Array, advantage: Array) -> 
     """Advantages (rows,) with prompts weighted by 1 / (sigma^2 + 1e-8), sigma^2 =
     (E[A^2 W] - E[A sqrt(W)]^2) / (N - 1) over the prompt's N kept rows, normalised over prompts and
     multiplied by the number of rows. Prompts with one kept row weigh 0; weight (rows,) is W as in
-    advantages. ValueError on lengths."""
+    advantages. ValueError on lengths and on figures of kept rows that are not finite."""
     out = np.array(flat(advantage, "advantage", np.float64))
     _core.weigh_prompts_by_variance(batch.core, flat(weight, "weight", np.float64), out)
     return out
@@ -154,7 +155,7 @@ def weigh_prompts_by_variance(batch: Batch, weight: Array, advantage: Array) -> 
 
 def standardize(advantage: Array, member: Array) -> np.ndarray:
     """(A - mean) / std (unbiased) over rows with member != 0, 0 elsewhere; unchanged if std < 1e-6. Both
-    (rows,); ValueError on lengths."""
+    (rows,); ValueError on lengths and on a member's advantage that is not finite."""
     out = np.array(flat(advantage, "advantage", np.float64))
     _core.standardize(flags(member, "member"), out)
     return out
@@ -187,8 +188,8 @@ def gae(
     values (tokens), mask (tokens; 0 padding, odd: trained), reward (rows,) on the row's last token,
     token_reward (tokens) in addition. delta_j = r_j + gamma V_{j+1} - V_j, A_j = delta_j + gamma lam
     A_{j+1}; gaps are skipped; whitening over trained tokens by (A - mean) / sqrt(var + 1e-8). With
-    turn returns as reward it is the episodic form (egae). ValueError on lengths, and unless gamma and lam
-    are in [0, 1].
+    turn returns as reward it is the episodic form (egae). ValueError on lengths, unless gamma and lam
+    are in [0, 1], and, naming the row, where a figure of a response token comes out as no finite number.
     """
     v, r = floats("values", values, token_reward)
     out, ret = _empty(values, v.dtype), _empty(values, v.dtype)
@@ -267,7 +268,7 @@ def token_optimal_baseline(
     """Advantage per token, G - sum(G W_j) / (sum(W_j) + 1e-8) over the kept rows of the same (prompt,
     turn) that have a token at position j; W_j is the running sum of `weight` (tokens, see score_norms)
     over the trajectory. value (rows,) is G. A (prompt, turn) with one kept row has baseline 0. ValueError
-    on lengths."""
+    on lengths and on advantages that come out as no finite number."""
     w = floats("weight", weight)[0]
     out = _empty(weight, w.dtype)
     _core.token_optimal_baseline(

@@ -24,6 +24,9 @@ class Batch:
     reward      (rows,) reward of this turn alone (optional where a function needs none)
     keep        (rows,) 0 for void turns, whose reward then counts as 0; None: all kept
 
+    int64 and float64 arrays are read where they are, not copied: they must not be changed while the batch
+    is in use.
+
     Raises ValueError, naming the row, if lengths differ, a trajectory is in two groups, a trajectory
     has one turn twice, or the reward of a kept turn is not finite.
     """

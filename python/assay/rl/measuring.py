@@ -29,7 +29,8 @@ def select_window(
     """The turns, of all made so far in order ((turns,) arrays), that stay in the next iteration's
     context: "last" `remain` ones, or the "best" consecutive ones by the sum of reward, "performance"
     (speedup), "time_coverage", or "time_coverage_reward" (coverage, then reward); of equal windows the
-    first. A contiguous window can lose the best turn, so the best so far must be kept apart."""
+    first. A contiguous window can lose the best turn, so the best so far must be kept apart. ValueError on
+    lengths, NaN, and a metric whose array is missing."""
     given = [
         flat(x, what, np.float64)
         for x, what in ((reward, "reward"), (speedup, "speedup"), (coverage, "coverage"))
@@ -65,6 +66,8 @@ def join_measurements(
     replace   the last one, a failure included (2602.05885)
     minimum   correct if most are; the smallest speedup of the correct ones
     median    the same with the median, or the smallest where they spread wider than `spread`
+
+    ValueError without runs, on wanted < 1, and on a speedup of a valid, correct run that is not positive.
     """
     return Remeasured(
         *_core.join_measurements([tuple(r) for r in runs], suspicious, policy, wanted, spread)

@@ -92,7 +92,9 @@ def correct_mismatch(
 
     All rules look at the batch before any of them was applied. Metrics are named in rl/mismatch.h:
     rollout_rs_*, rollout_is_*, training_ppl, kl, k3_kl, chi2_token, … Raises ValueError on levels
-    and bounds that contradict each other and on NaN ratios of response tokens; nothing is then changed.
+    and bounds that contradict each other, on turn levels where every trajectory has one row, and, naming
+    the row, on a response token whose log rho is NaN or +inf (-inf is what the veto is for); nothing is
+    then changed.
     """
     train, rollout = floats("logp_train", logp_train, logp_rollout)
     flat_state, state = _state(mask, inplace)
@@ -164,7 +166,8 @@ def profile_mismatch(
 ) -> dict[str, np.ndarray]:
     """Where the engines disagree: {"by_position", "by_probability"}, each (16, 3) with tokens, sum of
     log rho and sum of |log rho| per bucket. Position bucket b holds response tokens 2^b - 1 to
-    2^(b+1) - 2 of a row, probability bucket b those the rollout engine gave [b, b + 1) / 16."""
+    2^(b+1) - 2 of a row, probability bucket b those the rollout engine gave [b, b + 1) / 16. ValueError on
+    lengths and on NaN."""
     train, rollout = floats("logp_train", logp_train, logp_rollout)
     position, probability = _core.profile_mismatch(
         offsets_of(logp_train, offsets, logp_rollout=logp_rollout, mask=mask), train, rollout,
@@ -187,7 +190,7 @@ def reject_rows(
 
 
 def count_tokens(state: Array, *, offsets: Array | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """(trained, response) tokens of each row, int64."""
+    """(trained, response) tokens of each row, int64. ValueError on lengths."""
     return _core.count_tokens(offsets_of(state, offsets), flat(state, "state", np.uint8))
 
 
@@ -212,7 +215,7 @@ def filter_by_precision(
     """Two gates against broken samples (state GROUP): drops trajectories whose |mean of logp_train -
     logp_rollout| exceeds mean_limit, or that have a token with logp_rollout - logp_top < gap_floor,
     logp_top being the inference engine's likeliest token's (None: that gate is off). Void turns and
-    padding take no part. ValueError on NaN."""
+    padding take no part. ValueError on a gap that is NaN or +inf."""
     train, rollout, top = floats("logp_train", logp_train, logp_rollout, logp_top)
     flat_state, state = _state(mask, inplace)
     gates, metrics = _core.filter_by_precision(
@@ -258,7 +261,7 @@ def sample_by_coverage(
     correct, coverage, speedup: (rows,). c is the coverage limited to [0, 1]; with mode "geometric" the
     geometric mean over the trajectory's turns that still have trained tokens (coverage at least 1e-8;
     correct_only: over correct ones). A draw depends on (seed, step, trajectory, turn) alone. width 0 or
-    None: c >= threshold. Raises ValueError on NaN coverage.
+    None: c >= threshold. Raises ValueError on NaN coverage and on turns above 2^32 - 2, which have no draw.
     """
     if mode not in ("turn", "geometric"):
         raise ValueError(f"mode is {mode!r}; use 'turn' or 'geometric'")
@@ -330,7 +333,7 @@ def signal_metrics(
 ) -> dict[str, float]:
     """What rejection did to the learning signal: trained_fraction, rejected_fraction/<reason>,
     advantage_sum (over trained tokens: far from 0 is a bias) and advantage_sum_before, single_fraction,
-    … advantage and population as advantages() returns them."""
+    … advantage and population as advantages() returns them. ValueError on lengths."""
     return _core.signal_metrics(
         offsets_of(state, offsets), flat(state, "state", np.uint8),
         flat(advantage, "advantage", np.float64), flat(population, "population", np.uint32),
@@ -347,7 +350,8 @@ def rejection_quality(
     thresholds: Sequence[float] = (1.0, 1.2, 1.5, 2.0, 3.0),
 ) -> dict[str, float]:
     """Correctness and speed of rejected against kept rows: masked/…, non_masked/…, */mask_rate. Choose
-    `reasons` to look at one rule alone."""
+    `reasons` to look at one rule alone. ValueError on lengths and on a correct row's speedup that is not
+    finite."""
     return _core.rejection_quality(
         offsets_of(state, offsets), flat(state, "state", np.uint8),
         flags(correct, "correct"), flat(speedup, "speedup", np.float64), bits_of(reasons, "reasons"),

@@ -24,7 +24,8 @@ def pass_at_k(n: int, c: int, k: int) -> float:
 
 
 def mean_pass_at_k(n: Array, c: Array, k: int) -> float:
-    """Mean of pass_at_k over tasks; n, c are (tasks,) counts."""
+    """Mean of pass_at_k over tasks; n, c are (tasks,) counts. ValueError without tasks, and where pass_at_k
+    raises it."""
     return _core.mean_pass_at_k(integers(n, "n"), integers(c, "c"), k)
 
 
@@ -44,7 +45,8 @@ def fast_p(
     correct: Array, speedup: Array, p: float, *, inclusive: bool = False, confidence: float = 0.95
 ) -> Interval:
     """Share of tasks ((tasks,) correct, speedup) that are correct with speedup > p (2502.10517;
-    inclusive: >=), with Wilson's interval."""
+    inclusive: >=), with Wilson's interval. ValueError on lengths, and on p or a correct task's speedup that
+    is NaN."""
     if np.isnan(p):
         raise ValueError("p is nan; give the speedup to exceed")
     speed = flat(speedup, "speedup", np.float64)
@@ -62,7 +64,8 @@ def bca_mean(
 def bca_geometric_mean(
     values: Array, *, resamples: int = 10000, seed: int = 0, confidence: float = 0.95
 ) -> Interval:
-    """Geometric mean of positive values (speedups), with bca_mean's interval on logarithms."""
+    """Geometric mean of positive values (speedups), with bca_mean's interval on logarithms. ValueError as
+    there, and on values that are not positive."""
     return Interval(
         *_core.bca_geometric_mean(flat(values, "values", np.float64), resamples, seed_of(seed), confidence)
     )
@@ -79,13 +82,14 @@ def bootstrap_median(
 
 def mcnemar(only_a: int, only_b: int) -> tuple[float, float]:
     """(exact, mid-p) two-sided p-values of the paired comparison of two proportions; the arguments are
-    the numbers of tasks that only one of the two solves."""
+    the numbers of tasks that only one of the two solves. ValueError unless both are in [0, 10^9]."""
     return _core.mcnemar(only_a, only_b)
 
 
 def sign_flip(differences: Array, *, resamples: int = 100000, seed: int = 0) -> float:
     """Two-sided p-value that the mean of paired differences is 0: exact over all signs up to 20
-    differences, by `resamples` random signs beyond."""
+    differences, by `resamples` random signs beyond. ValueError without differences, and on ones that are not
+    finite."""
     return _core.sign_flip(flat(differences, "differences", np.float64), resamples, seed_of(seed))
 
 
@@ -115,7 +119,8 @@ def hierarchical_mean(
     confidence: float = 0.95,
 ) -> Interval:
     """Mean over tasks of the mean over samples, with a percentile bootstrap through family -> task ->
-    sample. task, value: (samples,); families maps task to family (None: tasks are resampled)."""
+    sample. task, value: (samples,); families maps task to family (None: tasks are resampled). ValueError
+    without samples, on values that are not finite, and on a task without a family."""
     return Interval(
         *_core.hierarchical_mean(
             _ids(task, "task"), flat(value, "value", np.float64), _pairs(families, task), resamples,

@@ -62,24 +62,38 @@ class ArenaStore:
     for tens of milliseconds. Memory is kept by ``kind``: what a candidate could map never becomes
     memory for expected outputs. What is taken anew is zero, whoever wrote it. Not thread-safe."""
 
-    SHARE = 32  # of the device's memory; at most one part is kept
+    SHARE = 32  # of the device's memory: what is kept whatever the lanes need
 
     def __init__(self, device: str):
         self.device = device
-        self.most = torch.cuda.get_device_properties(0).total_memory // self.SHARE if device != "cpu" else 0
+        self.least = torch.cuda.get_device_properties(0).total_memory // self.SHARE if device != "cpu" else 0
+        self.most = self.least  # bytes that are kept at most
         self.kept: list[tuple[str, Arena]] = []  # the oldest first
+
+    def allow(self, free: int) -> None:
+        """``free``: bytes of the device that no open lane needs."""
+        self.most = max(self.least, free) if self.device != "cpu" else 0
+
+    def expect(self, wanted: list[tuple[str, int]]) -> None:
+        """A lane will take these kinds and sizes: of the others no more is kept than is allowed now."""
+        mine = []
+        for kind, size in wanted:
+            found = next((each for each in self.kept if each[0] == kind and each[1].size == self._class(size)), None)
+            if found:
+                self.kept.remove(found)
+                mine.append(found)
+        self._trim()
+        self.kept += mine
 
     def take(self, kind: str, size: int, sealed: bool = False) -> Arena:
         """Memory of at least ``size`` bytes. Raises native.NativeError where there is none."""
-        size = size_class(size) if size <= self.most else size
+        size = self._class(size)
         for index, (of, arena) in enumerate(self.kept):
             if of == kind and arena.size == size:
                 del self.kept[index]
                 arena.memory.zero_()
                 torch.cuda.synchronize()  # before anyone else can look
                 return arena
-        if size > self.most:
-            self.clear()  # a large lane needs all there is
         try:
             return Arena.create(self.device, size, sealed)
         except native.NativeError:
@@ -94,12 +108,20 @@ class ArenaStore:
     def give(self, kind: str, arena: Arena) -> None:
         """Takes back what nobody else maps any more."""
         self.kept.append((kind, arena))
-        while sum(kept.size for _, kept in self.kept) > self.most:
-            self.kept.pop(0)[1].close()
+        self._trim()
 
     def clear(self) -> None:
         while self.kept:
             self.kept.pop()[1].close()
+
+    def _trim(self) -> None:
+        while sum(arena.size for _, arena in self.kept) > self.most:
+            self.kept.pop(0)[1].close()
+
+    def _class(self, size: int) -> int:
+        if size > self.least:
+            return -(-size // GPU_PAGE) * GPU_PAGE if self.device != "cpu" else size
+        return size_class(size)
 
 
 def size_class(size: int) -> int:

@@ -20,6 +20,7 @@ from .task import Task, fast_random
 from .watch import Watch
 
 MAX_TASKS = 64  # modules kept loaded
+KEPT_BYTES = 8 << 30  # of device memory, by torch, whatever is open
 
 
 class Judge:
@@ -32,6 +33,8 @@ class Judge:
         self.tasks: collections.OrderedDict[tuple, Task] = collections.OrderedDict()
         self.examined: dict[int, Task] = {}
         self.lanes: dict[int, Lane] = {}
+        self.needs: dict[int, int] = {}  # device memory that the worker has set aside for each of them
+        self.budget = 0  # ... of this much, in bytes
         if device != "cpu":
             native.call("assay_gpu_open", 0)
             torch.cuda.init()
@@ -79,6 +82,8 @@ class Judge:
         """Loads a task for one submission ("lane") and says what it needs."""
         key = _key(request)
         if key not in self.tasks:
+            self.arenas.allow(0)  # nothing is set aside for what a new task needs while it is examined
+            self.arenas.expect([])
             self.tasks[key] = Task(
                 request["source"], request["entry"], request["size"], self.device, self.folder, request["precision"]
             )
@@ -121,6 +126,8 @@ class Judge:
         """Makes the lane's arena of ``slots`` slots; the reply carries the descriptors of
         inputs, outputs, the reference's outputs and those of each baseline."""
         task = self.examined.pop(request["lane"])
+        self.needs[request["lane"]], self.budget = request["need_bytes"], request["budget_bytes"]
+        self.arenas.allow(self.budget - sum(self.needs.values()))
         lane = Lane(task, request["slots"], self.arenas, request["warm"], request["baselines"])
         self.lanes[request["lane"]] = lane
         return {
@@ -176,6 +183,20 @@ class Judge:
         self._trim()
         return {"result": result, **quiet}
 
+    def op_keep(self, request: dict) -> dict:
+        """The same for later, where it ``kept`` the call; what is said of its ``outside`` holds at once."""
+        quiet = self.watch.quiet(request["quiet_ns"])
+        try:
+            kept = self.lanes[request["lane"]].keep(request["slot"], request["places"], request["strides"])
+        except OutsideError as error:
+            return {"kept": False, "outside": str(error), **quiet}
+        return {"kept": kept, **quiet}
+
+    def op_verify_kept(self, request: dict) -> dict:
+        count, report = self.lanes[request["lane"]].verify_kept()
+        self._trim()
+        return {"count": count} if report is None else {"count": count, "result": report}
+
     def op_verify_draws(self, request: dict) -> dict:
         lane = self.lanes[request["lane"]]
         result = lane.verify_draws(request["first"], request["count"], request["last"])
@@ -185,6 +206,8 @@ class Judge:
     def op_close(self, request: dict) -> dict:
         self.examined.pop(request["lane"], None)
         lane = self.lanes.pop(request["lane"], None)
+        self.needs.pop(request["lane"], None)
+        self.arenas.allow(self.budget - sum(self.needs.values()))
         if lane is not None:
             lane.close(request["unshared"])
         del lane
@@ -192,8 +215,12 @@ class Judge:
         return {}
 
     def _trim(self) -> None:
-        """Gives memory that torch keeps for later back to the candidates, where it is much."""
-        if self.device != "cpu" and torch.cuda.memory_reserved() - torch.cuda.memory_allocated() > (8 << 30):
+        """Gives memory that torch keeps for later back to the candidates, where it is more than the worker
+        has set aside for the lanes that are open."""
+        if self.device == "cpu":
+            return
+        kept = max(KEPT_BYTES, sum(lane.temporary_bytes for lane in self.lanes.values()))
+        if torch.cuda.memory_reserved() - torch.cuda.memory_allocated() > kept:
             gc.collect()
             torch.cuda.empty_cache()
 

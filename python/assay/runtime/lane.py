@@ -11,6 +11,7 @@ from .task import Task, fast_random, same_bits
 RESULTS_ALIGNMENT = 2 << 20  # of the region that torch's allocator takes results from
 PLACE_ALIGNMENT = 16  # bytes; torch aligns to 512, a view may begin anywhere in its tensor
 SHARED, EXPECTED = "shared", "expected"  # kinds of memory: candidates map the first only
+KEPT_BYTES = 32 << 20  # of inputs and outputs of a call that is verified later
 POISON = 0xFF  # every byte of the outputs before a round: NaN in each float type, -1 in integers
 
 
@@ -37,19 +38,23 @@ class Lane:
         self.state_names, self.init_tree, self.inputs_at = names, init_tree, end
         self.seeds: dict[int, tuple[int, str]] = {}  # seed and family of what stands in each slot
         self.views: dict[tuple[int, bool], list[torch.Tensor]] = {}  # of the slots that were used
+        self.kept: list[tuple] = []  # calls to verify: seed, family, inputs as they stood, outputs
         self.store = arenas
         self.arenas: list[tuple[str, Arena]] = []  # with their kinds
         self.chance = Chance(task) if task.random else None
+        # Of a call and its comparison in float64; MemoryNeeded() in evaluation.cc sets it aside.
+        self.temporary_bytes = 4 * task.input_bytes + 8 * task.output_bytes
+        self.results_at = -(-slots * task.output_bytes // RESULTS_ALIGNMENT) * RESULTS_ALIGNMENT
+        self.results_bytes = results_bytes(device, slots * task.output_bytes)
+        # The reference's results are expected outputs: never in memory that a candidate can map.
+        inputs, outputs = (SHARED, end + slots * task.input_bytes), (SHARED, self.results_at + self.results_bytes)
+        reference = [(EXPECTED, outputs[1])] * (1 + baselines)
+        arenas.expect([inputs, outputs, *reference])
         try:
-            self.inputs = self._arena(SHARED, end + slots * task.input_bytes, sealed=True)
+            self.inputs = self._arena(*inputs, sealed=True)
             self.late = LateWords(self.inputs.memory, task.input_places, self.inputs_at, task.input_bytes)
-            self.results_at = -(-slots * task.output_bytes // RESULTS_ALIGNMENT) * RESULTS_ALIGNMENT
-            self.results_bytes = results_bytes(device, slots * task.output_bytes)
-            self.outputs = self._arena(SHARED, self.results_at + self.results_bytes)
-            # The reference's results are expected outputs: never in memory that a candidate can map.
-            self.reference_outputs = [
-                self._arena(EXPECTED, self.results_at + self.results_bytes) for _ in range(1 + baselines)
-            ]
+            self.outputs = self._arena(*outputs)
+            self.reference_outputs = [self._arena(*each) for each in reference]
         except BaseException:
             self.close()
             raise
@@ -148,16 +153,38 @@ class Lane:
         return found
 
     def verify(self, slot: int, places: list[int], strides: list[int], want_exact: bool) -> dict:
-        """Compares a call's outputs with the reference on that slot's inputs.
+        """Compares a call's outputs with the reference on that slot's inputs."""
+        return self._verified(*self._taken(slot, places, strides), want_exact)
 
-        The inputs are drawn again: on a GPU, native code in the candidate's process could give its
-        mapping of the arena write access, and what it wrote must not become the question."""
+    def keep(self, slot: int, places: list[int], strides: list[int]) -> bool:
+        """Sets aside what ``verify`` would compare, for ``verify_kept``: while a timing has the device, nobody
+        waits for a comparison. False where the call is too large for that, or random."""
+        if self.chance or self.task.input_bytes + self.task.output_bytes > KEPT_BYTES:
+            return False
+        seed, family, found, got = self._taken(slot, places, strides)
+        self.kept.append((seed, family, [t.clone() for t in found], [t.clone() for t in got]))
+        return True
+
+    def verify_kept(self) -> tuple[int, dict | None]:
+        """How many calls were set aside, and what there is to say of the first that is wrong, or of the last."""
+        count, report = len(self.kept), None
+        while self.kept and (report is None or (report["passed"] and not report["inputs_changed"])):
+            report = self._verified(*self.kept.pop(0), False)
+        self.kept.clear()
+        return count, report
+
+    def _taken(self, slot: int, places: list[int], strides: list[int]) -> tuple:
+        seed, family = self.seeds[slot]
+        return seed, family, self.targets(slot, family), self.results(slot, places, strides, family)
+
+    def _verified(self, seed: int, family: str, found: list, got: list, want_exact: bool) -> dict:
+        """``found``: what stands where the inputs of ``seed`` and ``family`` were put. They are drawn again:
+        on a GPU, native code in the candidate's process could give its mapping of the arena write access,
+        and what it wrote must not become the question."""
         task = self.task
         task.flags.apply()
-        seed, family = self.seeds[slot]
         inputs = task.draw(seed, family)
-        changed = self._changed(inputs, slot)
-        got = self.results(slot, places, strides, family)
+        changed = _differ(inputs, found)
         if self.chance:
             refused = self.chance.timed(inputs, seed, got)
             return self._random_report(inputs, family, got, refused, changed)
@@ -166,7 +193,7 @@ class Lane:
         return {
             **self._report(results, changed),
             **_agreement(results),
-            **({"kernelbench": compare.kernelbench(got, eager)} if want_exact else {}),
+            **({"kernelbench": compare.kernelbench(got, eager)} if want_exact and family == families.NATIVE else {}),
             "kernelbench_tolerance": max((compare.kernelbench_tolerance(d) for d in task.output_dtypes), default=0.0),
             "reference": "float64" if exact is not None or task.exact_runs else "float32" if task.floating else "exact",
         }
@@ -183,15 +210,10 @@ class Lane:
         changed = False
         for slot in range(first, first + count):
             got = self.results(slot, [], [])
-            changed = changed or self._changed(inputs, slot)
+            changed = changed or _differ(inputs, self.targets(slot, family))
             self.chance.add(got)
         refused = self.chance.finish() if last else None
         return self._random_report(inputs, family, got, refused, changed)
-
-    def _changed(self, inputs: list, slot: int) -> bool:
-        """Whether a slot's inputs are other than what was drawn."""
-        targets = self.targets(slot, self.seeds[slot][1])
-        return not all(same_bits(a, b) for a, b in zip(tree.flatten(inputs)[1], targets))
 
     def _random_report(self, inputs: list, family: str, got: list, refused: dict | None, changed: bool) -> dict:
         fixed = self._compared(inputs, family, got, self.chance.fixed, None)
@@ -232,6 +254,7 @@ class Lane:
     def close(self, unshared: bool = False) -> None:
         """``unshared``: no candidate maps the memory any more, so that it may be kept for another lane."""
         self.views.clear()
+        self.kept.clear()
         self.late = None
         for kind, arena in self.arenas:
             if unshared:
@@ -247,6 +270,11 @@ def results_bytes(device: str, round_bytes: int) -> int:
         return 0
     slack = torch.cuda.get_device_properties(0).total_memory // 128
     return -(-(round_bytes + round_bytes // 4 + slack) // RESULTS_ALIGNMENT) * RESULTS_ALIGNMENT
+
+
+def _differ(inputs: list, found: list[torch.Tensor]) -> bool:
+    """Whether a slot's inputs are other than what was drawn."""
+    return not all(same_bits(a, b) for a, b in zip(tree.flatten(inputs)[1], found))
 
 
 def _agreement(results: list[dict]) -> dict:

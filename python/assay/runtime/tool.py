@@ -95,8 +95,7 @@ def silence() -> None:
 
 def main(channel_fd: int, device: str, work_dir: str, hello: dict) -> None:
     """The life of the process, after the fork and inside the sandbox."""
-    # For the zygote, which must not initialise CUDA: through NVML, whose descriptors are closed here,
-    # torch counts no devices, and Triton finds no driver.
+    # For the zygote, which must not initialise CUDA; the tool runs an interpreter of its own.
     os.environ.pop("PYTORCH_NVML_BASED_CUDA_CHECK", None)
     channel = Channel(channel_fd)
     begin = time.perf_counter()

@@ -48,6 +48,11 @@ def main(channel_fd: int, config_text: str) -> None:
 def _prepare(config: dict) -> dict:
     """Imports what candidates need, compiles the warm-up kernel, and says what this Python is."""
     import torch
+
+    if config["device"] != "cpu":
+        # The worker leaves one card visible. Counting through NVML, as torch does, costs each child its
+        # driver's lock, and a child that inherits the library reads whatever its closed descriptors are now.
+        torch.cuda._cached_device_count = 1
     import torch.utils.cpp_extension
 
     from . import candidate, judge, profiling, tool  # imported here so that every child has them

@@ -1,0 +1,48 @@
+#include "worker/candidate_sandbox.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::UnorderedElementsAre;
+
+class GpuDeviceFilesTest : public ::testing::Test {
+ protected:
+  GpuDeviceFilesTest() : dev_(fs::path(::testing::TempDir()) / "dev") {
+    fs::remove_all(dev_);
+    fs::create_directories(dev_ / "nvidia-caps");
+    for (const char* name : {"null", "nvidia1", "nvidia11", "nvidia2", "nvidiactl", "nvidia-uvm"})
+      std::ofstream(dev_ / name);
+  }
+  ~GpuDeviceFilesTest() override { fs::remove_all(dev_); }
+  [[nodiscard]] std::vector<std::string> Names(std::optional<unsigned> own) const {
+    std::vector<std::string> names;
+    for (const std::string& path : GpuDeviceFiles(dev_, own))
+      names.push_back(fs::path(path).filename());
+    return names;
+  }
+
+  const fs::path dev_;
+};
+
+TEST_F(GpuDeviceFilesTest, OtherCardsAreNotForACandidate) {
+  EXPECT_THAT(Names(1), UnorderedElementsAre("nvidia1", "nvidiactl", "nvidia-uvm"));
+}
+
+TEST_F(GpuDeviceFilesTest, AllOfThemWhereTheNumberIsUnknown) {
+  EXPECT_THAT(Names(std::nullopt),
+              UnorderedElementsAre("nvidia1", "nvidia11", "nvidia2", "nvidiactl", "nvidia-uvm"));
+}
+
+TEST_F(GpuDeviceFilesTest, AMachineWithoutAnyHasNone) {
+  EXPECT_TRUE(GpuDeviceFiles(dev_ / "nowhere", 0).empty());
+}
+
+}  // namespace
+}  // namespace assay
