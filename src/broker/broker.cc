@@ -211,7 +211,7 @@ Result<std::shared_ptr<const Job>> Broker::Peek(const std::string& id) {
   // One that was accepted since the first look is found in memory now.
   const std::lock_guard guard(mutex_);
   if (const auto found = records_.find(id); found != records_.end()) return Current(&found->second);
-  if (job->state == JobState::kDone) done_.Put(job);
+  if (job->state == JobState::kDone) (void)done_.Put(job);
   return job;
 }
 

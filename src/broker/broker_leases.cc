@@ -93,15 +93,18 @@ Result<std::optional<Delivery>> Broker::Lease(const std::string& worker, Seconds
   record.phase = Phase::kRunning;
   Delivery delivery{job, job->deliveries, record.cancelled};
   // What is not in the store yet goes there as it is then.
-  if (record.inserted)
-    writer_->Post([this, delivery](Store* store) { return WriteDelivery(delivery, store); },
-                  nullptr,
-                  [job](const Status& status) {
-                    if (!status.ok())
-                      LogWarn("{}: its delivery cannot be written: {}", job->request->id,
-                              status.error().message);
-                  });
+  const bool first =
+      record.inserted &&
+      writer_->Queue([this, delivery](Store* store) { return WriteDelivery(delivery, store); },
+                     nullptr,
+                     [job](const Status& status) {
+                       if (!status.ok())
+                         LogWarn("{}: its delivery cannot be written: {}", job->request->id,
+                                 status.error().message);
+                     });
   Notify(&record);
+  guard.unlock();
+  if (first) writer_->Wake();
   return std::optional(std::move(delivery));
 }
 
@@ -244,6 +247,7 @@ Status Broker::Finish(const std::shared_ptr<Job>& job) {
 /// The job's verdict is on the disk.
 void Broker::End(std::shared_ptr<const Job> job) {
   instruments_->Verdict(*job);
+  std::vector<std::shared_ptr<const Job>> forgotten;  // goes after the lock
   {
     const std::lock_guard guard(mutex_);
     const auto found = records_.find(job->request->id);
@@ -262,7 +266,7 @@ void Broker::End(std::shared_ptr<const Job> job) {
     }
     Notify(&record);
     records_.erase(found);
-    done_.Put(std::move(job));
+    forgotten = done_.Put(std::move(job));
     if (running_ == 0) idle_.notify_all();
   }
 }

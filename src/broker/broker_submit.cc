@@ -242,7 +242,7 @@ void Broker::Admit(SharedRequest request, Admitted admitted) {
     }
   }
   // Under the lock: it must be written before all that comes of it.
-  writer_->Post(
+  const bool first = writer_->Queue(
       [this, admission](Store* store) { return WriteAdmission(admission.get(), store); },
       [this, admission](const Status& status) { AnswerAdmission(admission.get(), status); },
       [this, admission](const Status& status) {
@@ -250,6 +250,8 @@ void Broker::Admit(SharedRequest request, Admitted admitted) {
         if (admission->written != nullptr) admission->written->written = false;
         Withdraw(admission.get());
       });
+  guard.unlock();
+  if (first) writer_->Wake();
 }
 
 Result<Job> Broker::Submit(JobRequest request) {

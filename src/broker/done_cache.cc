@@ -26,17 +26,20 @@ size_t ApproximateBytes(const Job& job) {
   return bytes;
 }
 
-void DoneCache::Put(std::shared_ptr<const Job> job) {
+std::vector<std::shared_ptr<const Job>> DoneCache::Put(std::shared_ptr<const Job> job) {
+  std::vector<std::shared_ptr<const Job>> gone;
   const std::string& id = job->request->id;
   const size_t bytes = ApproximateBytes(*job);
-  if (bytes > max_bytes_) return;
-  if (!jobs_.emplace(id, Entry{job, bytes}).second) return;  // a finished job never changes
+  if (bytes > max_bytes_) return gone;
+  if (!jobs_.emplace(id, Entry{job, bytes}).second) return gone;  // a finished job never changes
   order_.push_back(id);
   bytes_ += bytes;
   while (bytes_ > max_bytes_) {
+    gone.push_back(Find(order_.front()));
     Erase(order_.front());
     order_.pop_front();
   }
+  return gone;
 }
 
 void DoneCache::Erase(const std::string& id) {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "broker/jobs.h"
 
@@ -15,7 +16,8 @@ class DoneCache {
  public:
   explicit DoneCache(size_t max_bytes) : max_bytes_(max_bytes) {}
 
-  void Put(std::shared_ptr<const Job> job);
+  /// What had to go for it: to be freed where nobody waits.
+  std::vector<std::shared_ptr<const Job>> Put(std::shared_ptr<const Job> job);
   /// Null when it is not (any more) here.
   [[nodiscard]] std::shared_ptr<const Job> Find(const std::string& id) const;
   void Erase(const std::string& id);

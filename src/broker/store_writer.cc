@@ -38,14 +38,10 @@ StoreWriter::~StoreWriter() {
   if (syncer_.joinable()) syncer_.join();
 }
 
-void StoreWriter::Post(Change change, Done durable, Done committed) {
-  bool first = false;
-  {
-    const std::lock_guard guard(mutex_);
-    first = queue_.empty();
-    queue_.push_back({std::move(change), std::move(durable), std::move(committed), {}});
-  }
-  if (first) posted_.notify_one();
+bool StoreWriter::Queue(Change change, Done durable, Done committed) {
+  const std::lock_guard guard(mutex_);
+  queue_.push_back({std::move(change), std::move(durable), std::move(committed), {}});
+  return queue_.size() == 1;
 }
 
 Status StoreWriter::Run(Change change) {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "broker/store.h"
@@ -34,7 +35,13 @@ class StoreWriter {
   using Done = std::function<void(const Status&)>;
   /// Both are called with why it could not be, if it could not. Either may be null; a change whose
   /// `durable` is null waits for no sync.
-  void Post(Change change, Done durable, Done committed = nullptr);
+  void Post(Change change, Done durable, Done committed = nullptr) {
+    if (Queue(std::move(change), std::move(durable), std::move(committed))) Wake();
+  }
+  /// As Post, for callers that hold a lock which the writer's callbacks want: true, and then Wake()
+  /// is to be called, after the lock.
+  [[nodiscard]] bool Queue(Change change, Done durable, Done committed = nullptr);
+  void Wake() { posted_.notify_one(); }
 
   /// Posts and waits until it is durable. Not on the writer's own threads.
   Status Run(Change change);

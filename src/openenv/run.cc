@@ -266,6 +266,10 @@ void EpisodeRun::Sent(const std::shared_ptr<Sending>& sending, const Result<Shar
 }
 
 void EpisodeRun::Await(const std::string& ticket, TimePoint deadline, Reply reply) {
+  // What is judged already needs neither a watch nor a timer.
+  if (const Result<SharedJob> job = host_->context.jobs->Peek(ticket);
+      job.ok() && (*job)->state == JobState::kDone)
+    return Answer(ticket, **job, reply);
   auto wait = std::make_shared<Wait>();
   wait->ticket = ticket;
   wait->reply = std::move(reply);
@@ -301,12 +305,16 @@ bool EpisodeRun::Take(const std::shared_ptr<Wait>& wait) {
 void EpisodeRun::OnJob(const std::weak_ptr<Wait>& weak, const Job& job) {
   const std::shared_ptr<Wait> wait = weak.lock();
   if (wait == nullptr || !Take(wait)) return;
+  Answer(wait->ticket, job, wait->reply);
+}
+
+void EpisodeRun::Answer(const std::string& ticket, const Job& job, const Reply& reply) {
   std::unique_lock lock(mutex_);
-  Envelope answer = Judge(wait->ticket, job.verdict, &job);
+  Envelope answer = Judge(ticket, job.verdict, &job);
   const bool done = episode_.done();
   lock.unlock();
   if (done) CancelOpen();
-  wait->reply(std::move(answer));
+  reply(std::move(answer));
 }
 
 void EpisodeRun::OnDeadline(const std::weak_ptr<Wait>& weak) {
