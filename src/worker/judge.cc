@@ -267,9 +267,8 @@ Result<KeptCall> Judge::Keep(int lane, uint32_t slot, const ResultPlaces& result
 }
 
 Result<Comparison> Judge::VerifyKept(int lane, Seconds limit, int* count) {
-  ASSAY_ASSIGN_OR_RETURN(
-      const Message reply,
-      Call({{"op", "verify_kept"}, {"lane", lane}, {"limit_s", limit.count()}}));
+  ASSAY_ASSIGN_OR_RETURN(const Message reply,
+                         Call({{"op", "verify_kept"}, {"lane", lane}, {"limit_s", limit.count()}}));
   *count = static_cast<int>(GetInt(reply.body, "count"));
   if (*count <= 0)
     return Err(ErrorCode::kInternal, "the judge has lost calls that were to be verified");

@@ -141,8 +141,8 @@ class Judge {
   /// Sets aside what Verify() would compare, for VerifyKept().
   Result<KeptCall> Keep(int lane, uint32_t slot, const ResultPlaces& results, uint64_t quiet_ns,
                         Quietness* quiet);
-  /// Verifies calls that were set aside, one at least, for `limit`: the first wrong one, or else the
-  /// last. How many there were goes to `count`; an Error where there is none left.
+  /// Verifies calls that were set aside, one at least, for `limit`: the first wrong one, or else
+  /// the last. How many there were goes to `count`; an Error where there is none left.
   Result<Comparison> VerifyKept(int lane, Seconds limit, int* count);
   /// For a task with random outputs: `count` calls on the same inputs, in the slots from `first`.
   /// The comparison follows with the `last` of a trial; until then what it says has passed.
