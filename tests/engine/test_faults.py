@@ -205,7 +205,7 @@ SLEEPER = HONEST.replace("import torch", "import time\n\nimport torch\n\ntime.sl
 
 def test_waiting_candidates_are_killed(engine):
     """They had not begun: nobody may notice."""
-    running = engine(count=3, source=SLEEPER, jobs=1)
+    running = engine(count=4, source=SLEEPER, jobs=1)
     running.wait_for_verdicts(1)
     needs_namespaces(running)
     for candidate in settled(running, 3)[1:]:
@@ -216,7 +216,7 @@ def test_waiting_candidates_are_killed(engine):
 def test_a_working_candidate_is_killed(engine):
     """Process 1 of a pid namespace cannot be killed from inside it: this was the kernel's memory killer or
     an operator, an infrastructure fault, and is tried again."""
-    running = engine(count=3, source=SLEEPER, jobs=1)
+    running = engine(count=4, source=SLEEPER, jobs=1)
     running.wait_for_verdicts(1)
     needs_namespaces(running)
     settled(running, 3)[0].kill()
@@ -273,9 +273,9 @@ def test_an_interrupted_program_leaves_nothing_behind(engine):
 
 
 def test_a_submission_in_a_loop_dies_with_the_program(engine):
-    running = engine(count=2, source=submissions()["loop"].source)
+    running = engine(count=3, source=submissions()["loop"].source)
     deadline = time.monotonic() + DEADLINE_S
-    while len(running.candidates() if running.process.poll() is None else []) < 3:  # two leased, one warmed anew
+    while len(running.candidates() if running.process.poll() is None else []) < 3:  # two leased, one in the pool
         assert time.monotonic() < deadline and running.process.poll() is None, running.stderr.read_text()
         time.sleep(0.05)
     time.sleep(1)
