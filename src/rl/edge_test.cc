@@ -9,6 +9,7 @@
 
 #include "rl/advantage.h"
 #include "rl/evaluation.h"
+#include "rl/loss.h"
 #include "rl/mismatch.h"
 #include "rl/monitor.h"
 #include "rl/precision.h"
@@ -123,12 +124,12 @@ TEST(Postprocessing, RefusesWhatIsNoNumber) {
 }
 
 TEST(Postprocessing, EqualAdvantagesHaveNoVarianceWhateverTheirSize) {
-  // E[A^2 W] - E[A sqrt(W)]^2 is a difference of numbers near 1e24 here.
+  // E[A^2 W] - E[A sqrt(W)]^2 is a difference of numbers near 1e20 here; it comes out as -4096.
   const std::vector<int64_t> group = {1, 1, 1, 2, 2, 2};
   const std::vector<int64_t> trajectory = {1, 2, 3, 4, 5, 6};
   const std::vector<int64_t> turn(6, 1);
   const Index index = *Index::Build({group, trajectory, turn, {}, {}});
-  std::vector<double> advantage = {1e12 / 3, 1e12 / 3, 1e12 / 3, 1e12 / 7, 1e12 / 7, 1e12 / 7};
+  std::vector<double> advantage = {1e12 / 79, 1e12 / 79, 1e12 / 79, 1, 2, 3};
   const std::vector<double> weight(6, 0.1);
   ASSERT_TRUE(WeighPromptsByVariance(index, {}, weight, advantage).ok());
   for (const double a : advantage) EXPECT_GE(a, 0) << "a weight is no negative number";
@@ -259,6 +260,24 @@ TEST(TokenAdvantages, NameTheRowThatIsNoNumber) {
                   .error()
                   .message,
               HasSubstr("a response token's advantage comes out as nan"));
+}
+
+TEST(Loss, RatiosBeyondTheSafetyLimitAreConstant) {
+  const std::vector<int64_t> offsets = {0, 2};
+  const std::vector<TokenState> state = {1, 1};
+  const std::vector<double> logp = {-26, -20};
+  const std::vector<double> old = {-1, -1};
+  const std::vector<double> advantage = {1};
+  std::vector<double> gradient(2);
+  const auto loss = PolicyLoss<double>({.offsets = offsets,
+                                        .state = state,
+                                        .logp = logp,
+                                        .logp_old = old,
+                                        .row_advantage = advantage},
+                                       {.aggregation = Aggregation::kSeqSumNoNorm}, gradient);
+  ASSERT_TRUE(loss.ok());
+  EXPECT_THAT(loss->value, DoubleEq(-std::exp(-20.0) - std::exp(-19.0)));
+  EXPECT_THAT(gradient, ElementsAre(0.0, DoubleEq(-std::exp(-19.0))));
 }
 
 TEST(Reward, OptionsThatMakeItNoNumberAreRefused) {

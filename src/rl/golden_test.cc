@@ -195,6 +195,33 @@ TEST(ErlooNorm, IdenticalOthersDivideByEpsilonOnly) {
   EXPECT_NEAR(result->advantage[3], 5.0 / 1e-8, 1e-2);
 }
 
+TEST(ErlooNorm, WithoutTwoOthersThereIsNothingToDivideBy) {
+  const std::vector<int64_t> group = {0, 0, 1};
+  const std::vector<int64_t> trajectory = {0, 1, 2};
+  const std::vector<int64_t> turn(3, 1);
+  const std::vector<double> reward = {1, 4, 2};
+  const Rows rows{group, trajectory, turn, reward, {}};
+  const auto result =
+      ComputeAdvantages(*Index::Build(rows), rows, *FindEstimator("erloo_norm"), {}, {});
+  EXPECT_NEAR(result->advantage[0], -3 / (1 + 1e-8), 1e-12);
+  EXPECT_NEAR(result->advantage[1], 3 / (1 + 1e-8), 1e-12);
+  EXPECT_NEAR(result->advantage[2], 2 / (1 + 1e-8), 1e-12);
+}
+
+TEST(Rloo, PopulationKeptLeavesOutTrajectoriesWithNothingLeft) {
+  const std::vector<int64_t> group(4, 0);
+  const std::vector<int64_t> trajectory = {0, 0, 1, 2};
+  const std::vector<int64_t> turn = {1, 2, 1, 1};
+  const std::vector<double> reward = {0, 1, 2, 6};
+  const Rows rows{group, trajectory, turn, reward, {}};
+  const Index index = *Index::Build(rows);
+  const std::vector<uint8_t> trained = {1, 0, 1, 0};  // one turn left is enough
+  const auto result =
+      ComputeAdvantages(index, rows, *FindEstimator("rloo"), {}, {.trained = trained});
+  EXPECT_THAT(result->advantage, ElementsAre(-1, -1, 1, 0));
+  EXPECT_THAT(result->population, ElementsAre(2, 2, 2, 0));
+}
+
 TEST(Estimators, RejectWhatTheyDoNotTake) {
   const Rows rows = Example();
   auto index = Index::Build(rows);

@@ -170,7 +170,10 @@ Outcome TimingSession::VerifyOne(uint32_t first, Quietness* quiet) {
     failure.message = taken->outside;
     return failure;
   }
-  if (taken->kept) return {};
+  if (taken->kept) {
+    ++set_aside_;
+    return {};
+  }
   const Result<Comparison> result = device_->judge().Verify(plan_.lane, first + call, results,
                                                             /*exact=*/false, 0, nullptr);
   if (!result.ok()) return InfrastructureFailure(Stage::kTime, result.error());
@@ -204,10 +207,11 @@ void TimingSession::NoteMismatch(Correctness* correctness, std::vector<std::stri
 Outcome TimingSession::VerifyKept(TimingRecord* record, Correctness* correctness,
                                   std::vector<std::string>* flags) {
   int count = 0;
-  const Result<std::optional<Comparison>> result = device_->judge().VerifyKept(plan_.lane, &count);
+  const Result<Comparison> result =
+      device_->judge().VerifyKept(plan_.lane, Seconds(device_->limits().verify_s), &count);
   if (!result.ok()) return InfrastructureFailure(Stage::kTime, result.error());
-  if (!*result) return {};
-  Outcome outcome = Verified(**result, count);
+  set_aside_ -= count;
+  Outcome outcome = Verified(*result, count);
   record->rounds_verified = verified_;
   NoteMismatch(correctness, flags);
   return outcome;

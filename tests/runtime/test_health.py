@@ -85,6 +85,17 @@ def test_unused_inputs_and_weights_are_told(screened):
     assert "other_weights" in found(report, "native") and report["void"] == ""
 
 
+def test_inputs_that_never_change_void_the_task(tmp_path):
+    text = TASK.format(body="x @ self.weight + y", draw="randn")
+    for seeds in ("torch.manual_seed(3)\n    return", "return [t.clone() for t in SAME]\nSAME ="):
+        loaded = task.Task(text.replace("    return [torch.randn(128", f"    {seeds} [torch.randn(128"), "Model", "cpu",
+                           "cpu", str(tmp_path))
+        assert loaded.same_inputs
+        report = health.screen(loaded)
+        assert report["void"] == "previous"
+    assert not task.Task(text, "Model", "cpu", "cpu", str(tmp_path)).same_inputs
+
+
 def test_time_is_bounded(screened):
     with pytest.raises(health.OutOfTime):
         screened("x + y", limit_s=0.0)

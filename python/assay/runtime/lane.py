@@ -1,5 +1,7 @@
 """One submission's share of the judge: the arena, and the comparison of what was put into it."""
 
+import time
+
 import torch
 
 from . import compare, families, native, shapes, stochastic, tree
@@ -159,18 +161,23 @@ class Lane:
     def keep(self, slot: int, places: list[int], strides: list[int]) -> bool:
         """Sets aside what ``verify`` would compare, for ``verify_kept``: while a timing has the device, nobody
         waits for a comparison. False where the call is too large for that, or random."""
-        if self.chance or self.task.input_bytes + self.task.output_bytes > KEPT_BYTES:
-            return False
         seed, family, found, got = self._taken(slot, places, strides)
+        # An expanded input takes little memory, its copy all that it stands for.
+        if self.chance or sum(t.numel() * t.element_size() for t in (*found, *got)) > KEPT_BYTES:
+            return False
         self.kept.append((seed, family, [t.clone() for t in found], [t.clone() for t in got]))
+        self.task.synchronize()  # the candidate may run on with the reply
         return True
 
-    def verify_kept(self) -> tuple[int, dict | None]:
-        """How many calls were set aside, and what there is to say of the first that is wrong, or of the last."""
-        count, report = len(self.kept), None
-        while self.kept and (report is None or (report["passed"] and not report["inputs_changed"])):
+    def verify_kept(self, limit_s: float) -> tuple[int, dict | None]:
+        """Verifies calls that were set aside, one at least, until the time is over: how many, and what
+        there is to say of the first that is wrong, or of the last."""
+        begin, count, report = time.perf_counter(), 0, None
+        while self.kept and (count == 0 or time.perf_counter() - begin < limit_s):
             report = self._verified(*self.kept.pop(0), False)
-        self.kept.clear()
+            count += 1
+            if not report["passed"] or report["inputs_changed"]:
+                self.kept.clear()
         return count, report
 
     def _taken(self, slot: int, places: list[int], strides: list[int]) -> tuple:
