@@ -421,6 +421,8 @@ TimingSession::Plan Evaluation::PlanTiming() const {
   // A stream of the submission's own need not wait for what its round waits for.
   plan.hold = !records_.lint.uses_streams;
   plan.statistical = shape_.draws > 0;
+  plan.rare = !plan.statistical && std::find(shape_.families.begin(), shape_.families.end(),
+                                             "rare") != shape_.families.end();
   plan.warm = submission_.modes.warm_cache;
   if (plan.warm)
     plan.most_calls = static_cast<uint32_t>(

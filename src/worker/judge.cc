@@ -205,13 +205,15 @@ Status Judge::Weights(int lane, uint64_t seed) {
 }
 
 Result<Quietness> Judge::Fill(int lane, uint32_t first, std::span<const uint64_t> seeds,
-                              uint64_t quiet_ns, uint64_t hold_ns, std::string_view family) {
+                              uint64_t quiet_ns, uint64_t hold_ns, std::string_view family,
+                              std::optional<uint32_t> rare) {
   json::array list(seeds.begin(), seeds.end());
   ASSAY_ASSIGN_OR_RETURN(const Message reply, Call({{"op", "fill"},
                                                     {"lane", lane},
                                                     {"first", first},
                                                     {"seeds", std::move(list)},
                                                     {"family", family},
+                                                    {"rare", rare ? int64_t{*rare} : int64_t{-1}},
                                                     {"quiet_ns", quiet_ns},
                                                     {"hold_ns", hold_ns}}));
   return ReadQuiet(reply.body);

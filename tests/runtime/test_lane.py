@@ -110,3 +110,17 @@ def test_an_expanded_input_counts_as_what_its_copy_takes(tmp_path, native, monke
     monkeypatch.setattr(lanes, "KEPT_BYTES", 2 * 16 * 32 * 4)
     assert lane.keep(0, [], []) and lane.verify_kept(60)[1]["passed"]
     lane.close()
+
+
+def test_a_slot_of_a_round_may_be_rare(lane):
+    lane.fill(0, [11, 12], rare=1)
+    plain, rare = (lane.targets(slot)[0].clone() for slot in (0, 1))
+    native = tree.flatten(lane.task.draw(12))[1][0]
+    assert torch.equal(plain, tree.flatten(lane.task.draw(11))[1][0])
+    assert int((rare != native).sum()) == 32 and torch.equal(rare, tree.flatten(lane.task.draw(12, "rare"))[1][0])
+    for slot in (0, 1):
+        [place] = lane.task.output_places
+        target = tree.view(lane.outputs.memory, place, slot * lane.task.output_bytes)
+        target.copy_(torch.relu(lane.targets(slot)[0]))
+        assert lane.keep(slot, [], [])
+    assert lane.verify_kept(9)[1]["passed"]

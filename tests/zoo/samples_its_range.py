@@ -1,7 +1,6 @@
 """Looks at every 997th element and takes a formula for the usual range where those are usual.
 
-A few elements tell the task's own inputs from those of other families: so each family is answered
-by what is right for it, and only the task's own inputs are timed.
+A few elements tell the task's own inputs from those of other families, but not from those that are rare.
 
 Task: assay/gelu_tanh
 Trick: a formula for the task's own inputs, guarded by a sample
@@ -9,8 +8,6 @@ Source: own invention, against the input families
 Device: any
 Expect: incorrect
 Run: check
-Known: the families differ from the task's own inputs everywhere, so a sample tells them apart; what
-  would be needed is a family that differs in a few secret elements
 """
 
 import torch

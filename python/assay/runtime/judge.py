@@ -72,6 +72,8 @@ class Judge:
                 reply["ok"] = True
             except Exception as error:
                 reply = {"ok": False, "error": f"{type(error).__name__}: {error}"[:2000]}
+                if isinstance(error, (torch.OutOfMemoryError, native.NativeError)):
+                    self._make_room()  # the next try finds what is kept free
                 del error
                 self._trim()
             reply["ms"] = (time.perf_counter() - begin) * 1e3
@@ -159,7 +161,7 @@ class Judge:
         """Inputs of a round: after the GPU was seen quiet, written, and out of the cache again."""
         quiet = self.watch.quiet(request["quiet_ns"])
         family = request.get("family", families.NATIVE)
-        self.lanes[request["lane"]].fill(request["first"], request["seeds"], family)
+        self.lanes[request["lane"]].fill(request["first"], request["seeds"], family, request.get("rare", -1))
         return {**quiet, **self._ready(request, len(request["seeds"]))}
 
     def op_flush(self, request: dict) -> dict:

@@ -108,17 +108,24 @@ class Lane:
         begin, size = self.inputs_at + first * self.task.input_bytes, count * self.task.input_bytes
         self.inputs.memory[begin : begin + size].max()
 
-    def fill(self, first: int, seeds: list[int], family: str = families.NATIVE) -> None:
+    def fill(self, first: int, seeds: list[int], family: str = families.NATIVE, rare: int = -1) -> None:
+        """New inputs in the slots from ``first``; ``rare``: the slot of those that get that family."""
         self.task.flags.apply()
         self.seeds.update((slot, (seed, family)) for slot, seed in enumerate(seeds, first))
-        if self.task.recipe is not None and family == families.NATIVE:
+        if self.task.recipe is not None and family in (families.NATIVE, families.RARE):
             keys = fast_random.keys(seeds)
             for stream, (tensor, normal) in enumerate(zip(self.targets(first), self.task.recipe)):
                 stride = self.task.input_bytes // tensor.element_size()
                 fast_random.fill(tensor, stride, keys, stream, normal)
+            for slot, seed in enumerate(seeds, first):
+                if family == families.RARE:
+                    families.make_rare(self.task.kinds, self.targets(slot), seed)
         else:
             for slot, seed in enumerate(seeds, first):
                 self._draw(slot, seed, family)
+        if rare >= 0:
+            self.seeds[rare] = (self.seeds[rare][0], families.RARE)
+            families.make_rare(self.task.kinds, self.targets(rare), self.seeds[rare][0])
         self.poison(first, len(seeds))
 
     def _draw(self, slot: int, seed: int, family: str) -> None:
