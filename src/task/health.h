@@ -11,7 +11,7 @@ namespace assay {
 
 /// A trivial program that passes a task in one of the task's input families.
 struct HealthFinding {
-  std::string family;   ///< "native", "signed", "scaled"
+  std::string family;   ///< "native", "rare", "signed", "scaled"
   std::string program;  ///< "zeros", "constant", "input[0]", "previous", "other_weights", ...
   /// "assay", the numeric rule of the trials; "kernelbench" and "half", allclose at 1e-4 and 1e-2.
   std::vector<std::string> rules;

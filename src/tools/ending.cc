@@ -1,5 +1,7 @@
 #include "tools/ending.h"
 
+#include <cctype>
+
 #include "base/strings.h"
 
 namespace assay {
@@ -21,7 +23,8 @@ bool NamesError(std::string_view line) {
 std::string WithoutAddresses(std::string_view text) {
   std::string kept;
   for (size_t i = 0; i < text.size(); ++i) {
-    if (!text.substr(i).starts_with("0x")) {
+    const bool inside = i > 0 && std::isalnum(static_cast<unsigned char>(text[i - 1])) != 0;
+    if (inside || !text.substr(i).starts_with("0x")) {
       kept += text[i];
       continue;
     }

@@ -23,6 +23,8 @@ TEST(ReasonOfTest, OrTheLastLineThatIsNoFrame) {
   EXPECT_EQ(ReasonOf("", 300), "");
   EXPECT_EQ(ReasonOf("frame #0: x", 300), "");
   EXPECT_EQ(ReasonOf("0x", 300), "0x...");
+  EXPECT_EQ(ReasonOf("shapes cannot be multiplied (10x20 and 3x0x1)", 300),
+            "shapes cannot be multiplied (10x20 and 3x0x1)");
 }
 
 TEST(ReasonOfTest, IsBounded) {

@@ -153,8 +153,9 @@ std::unique_ptr<CandidateSession> Evaluation::NewSession() {
 
 Records Evaluation::Run() {
   const TimePoint start = Clock::now();
-  const bool reports_shapes =
-      submission_.modes.shape_jitter == ShapeJitter::kReport && !shape_.general_shapes;
+  const auto reports_shapes = [this] {  // once the task is known
+    return submission_.modes.shape_jitter == ShapeJitter::kReport && !shape_.general_shapes;
+  };
   static_cast<void>(
       Do("lint", Stage::kLint, [&] { return LintSource({}); }) &&
       Do("prepare", Stage::kLoad, [&] { return Prepare(); }) &&
@@ -166,7 +167,7 @@ Records Evaluation::Run() {
       (!submission_.time || Do("time", Stage::kTime, [&] { return Time(); })) &&
       ((!submission_.profile && !submission_.ncu) ||
        Do("profile", Stage::kProfile, [&] { return TakeProfile(); })) &&
-      (!reports_shapes || probe_failed_ ||
+      (!reports_shapes() || probe_failed_ ||
        Do("shapes", Stage::kVerdict, [&] { return ReportShapes(); })) &&
       (!submission_.ghost || Do("ghost", Stage::kProfile, [&] { return TakeGhost(); })));
   if (submission_.ncu && records_.profile && Passed(records_.failure))
@@ -206,6 +207,8 @@ Outcome Evaluation::Prepare() {
     opened_ = true;
   }
   records_.precision = shape_.precision;
+  if (shape_.same_inputs && records_.void_reason.empty())
+    records_.void_reason = "get_inputs() gives the same inputs from every seed";
   if (shape_.draws > 0) records_.flags.emplace_back("statistical");
   // Now that the task is known, its arity is too.
   if (shape_.forward_inputs >= 0) {
@@ -359,7 +362,7 @@ Outcome Evaluation::LoadReference(CandidateSession* reference) {
 
 Outcome Evaluation::Time() {
   const TimePoint asked = Clock::now();
-  const std::unique_lock turn(device_->reference_turn());
+  std::unique_lock turn(device_->reference_turn());
   std::optional<CandidateSession> reference;
   TimePoint loaded;
   {
@@ -390,11 +393,19 @@ Outcome Evaluation::Time() {
     if (!Passed(outcome)) device_->DropReference();
     StopCandidate(Passed(outcome));
   }
-  const std::shared_lock device(device_->lock());
-  if (Passed(outcome) && !Passed(reference->Unload())) device_->DropReference();
+  {
+    const std::shared_lock device(device_->lock());
+    if (Passed(outcome) && !Passed(reference->Unload())) device_->DropReference();
+  }
+  turn.unlock();
   if (plan.interpreted) records_.flags.emplace_back("triton_interpreter");
-  if (!Passed(outcome)) return outcome;
-  return session.VerifyKept(&records_.timing, &records_.correctness, &records_.flags);
+  // In pieces, between which others may time.
+  while (Passed(outcome) && session.set_aside() > 0) {
+    if (Cancelled()) return CancelledFailure(Stage::kTime);
+    const std::shared_lock device(device_->lock());
+    outcome = session.VerifyKept(&records_.timing, &records_.correctness, &records_.flags);
+  }
+  return outcome;
 }
 
 TimingSession::Plan Evaluation::PlanTiming() const {
@@ -410,6 +421,8 @@ TimingSession::Plan Evaluation::PlanTiming() const {
   // A stream of the submission's own need not wait for what its round waits for.
   plan.hold = !records_.lint.uses_streams;
   plan.statistical = shape_.draws > 0;
+  plan.rare = !plan.statistical && std::find(shape_.families.begin(), shape_.families.end(),
+                                             "rare") != shape_.families.end();
   plan.warm = submission_.modes.warm_cache;
   if (plan.warm)
     plan.most_calls = static_cast<uint32_t>(

@@ -112,6 +112,7 @@ Result<TaskShape> Judge::Examine(int lane, const Task& task, const std::string& 
   shape.private_inputs = GetBool(reply.body, "private_inputs");
   shape.draws = static_cast<int>(GetInt(reply.body, "draws"));
   shape.general_shapes = GetBool(reply.body, "general_shapes");
+  shape.same_inputs = GetBool(reply.body, "same_inputs");
   shape.precision = GetString(reply.body, "precision");
   if (const json::array& families = GetArray(reply.body, "families"); !families.empty()) {
     shape.families.clear();
@@ -204,13 +205,15 @@ Status Judge::Weights(int lane, uint64_t seed) {
 }
 
 Result<Quietness> Judge::Fill(int lane, uint32_t first, std::span<const uint64_t> seeds,
-                              uint64_t quiet_ns, uint64_t hold_ns, std::string_view family) {
+                              uint64_t quiet_ns, uint64_t hold_ns, std::string_view family,
+                              std::optional<uint32_t> rare) {
   json::array list(seeds.begin(), seeds.end());
   ASSAY_ASSIGN_OR_RETURN(const Message reply, Call({{"op", "fill"},
                                                     {"lane", lane},
                                                     {"first", first},
                                                     {"seeds", std::move(list)},
                                                     {"family", family},
+                                                    {"rare", rare ? int64_t{*rare} : int64_t{-1}},
                                                     {"quiet_ns", quiet_ns},
                                                     {"hold_ns", hold_ns}}));
   return ReadQuiet(reply.body);
@@ -265,11 +268,13 @@ Result<KeptCall> Judge::Keep(int lane, uint32_t slot, const ResultPlaces& result
   return KeptCall{GetBool(reply.body, "kept"), GetString(reply.body, "outside")};
 }
 
-Result<std::optional<Comparison>> Judge::VerifyKept(int lane, int* count) {
-  ASSAY_ASSIGN_OR_RETURN(const Message reply, Call({{"op", "verify_kept"}, {"lane", lane}}));
+Result<Comparison> Judge::VerifyKept(int lane, Seconds limit, int* count) {
+  ASSAY_ASSIGN_OR_RETURN(const Message reply,
+                         Call({{"op", "verify_kept"}, {"lane", lane}, {"limit_s", limit.count()}}));
   *count = static_cast<int>(GetInt(reply.body, "count"));
-  if (*count == 0) return std::optional<Comparison>();
-  return std::optional(ReadComparison(GetObject(reply.body, "result")));
+  if (*count <= 0)
+    return Err(ErrorCode::kInternal, "the judge has lost calls that were to be verified");
+  return ReadComparison(GetObject(reply.body, "result"));
 }
 
 Result<Comparison> Judge::VerifyDraws(int lane, uint32_t first, uint32_t count, bool last) {

@@ -25,6 +25,7 @@ struct TaskShape {
   int draws = 0;  ///< calls on the same inputs that a trial takes because outputs are random; 0:
                   ///< none are
   bool general_shapes = false;  ///< the task asks for other sizes of its inputs, too
+  bool same_inputs = false;     ///< the task's own inputs are the same from every seed
   std::string precision;        ///< of float32 matrix work: "default", "ieee", "tf32"
   std::vector<std::string> families = {"native"};  ///< of inputs, that trials may use
   std::optional<Work> work;  ///< what it must move and compute, where it could be traced
@@ -123,9 +124,10 @@ class Judge {
   Status Weights(int lane, uint64_t seed);
   /// New inputs in the slots from `first`. After the reply the judge occupies the device until
   /// Release(), for `hold_ns` at most; only at the end of that are the inputs complete. `family`:
-  /// one of the task's families of inputs.
+  /// one of the task's families of inputs. `rare`: the slot whose inputs are of the family "rare".
   Result<Quietness> Fill(int lane, uint32_t first, std::span<const uint64_t> seeds,
-                         uint64_t quiet_ns, uint64_t hold_ns, std::string_view family = "native");
+                         uint64_t quiet_ns, uint64_t hold_ns, std::string_view family = "native",
+                         std::optional<uint32_t> rare = std::nullopt);
   /// The same without new inputs: `calls` slots from `first` are read by the next round, maybe
   /// none.
   Result<Quietness> Flush(int lane, uint32_t first, uint32_t calls, uint64_t quiet_ns,
@@ -140,9 +142,9 @@ class Judge {
   /// Sets aside what Verify() would compare, for VerifyKept().
   Result<KeptCall> Keep(int lane, uint32_t slot, const ResultPlaces& results, uint64_t quiet_ns,
                         Quietness* quiet);
-  /// Verifies the calls that were set aside: the first wrong one, or else the last; how many there
-  /// were goes to `count`. Nothing to say of none.
-  Result<std::optional<Comparison>> VerifyKept(int lane, int* count);
+  /// Verifies calls that were set aside, one at least, for `limit`: the first wrong one, or else
+  /// the last. How many there were goes to `count`; an Error where there is none left.
+  Result<Comparison> VerifyKept(int lane, Seconds limit, int* count);
   /// For a task with random outputs: `count` calls on the same inputs, in the slots from `first`.
   /// The comparison follows with the `last` of a trial; until then what it says has passed.
   Result<Comparison> VerifyDraws(int lane, uint32_t first, uint32_t count, bool last);

@@ -20,6 +20,7 @@ struct Limits {
   double call_s = 20;   ///< one round, first Triton compilation included
   double call_factor = 200;  ///< ... or this many times the reference's own time for the round
   double judge_s = 120;      ///< one operation of the judge
+  double verify_s = 0.05;    ///< of verifying timed calls, until others may take the device
   double stop_s = 5;         ///< a process until it has stopped after SIGSTOP
 
   // Check.

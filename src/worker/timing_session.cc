@@ -156,10 +156,9 @@ Result<Quietness> TimingSession::Flush(uint32_t first, uint32_t calls, uint64_t 
 
 /// Takes one call of the round to verify; large ones at once, while they stand where they are.
 Outcome TimingSession::VerifyOne(uint32_t first, Quietness* quiet) {
-  const auto call = static_cast<uint32_t>(seeds_->Next("verify") % candidate_calls_);
-  const ResultPlaces results = candidate_->Places(call, plan_.outputs);
-  const Result<KeptCall> taken =
-      device_->judge().Keep(plan_.lane, first + call, results, QuietNs(), quiet);
+  const uint32_t slot = first + verified_call_;
+  const ResultPlaces results = candidate_->Places(verified_call_, plan_.outputs);
+  const Result<KeptCall> taken = device_->judge().Keep(plan_.lane, slot, results, QuietNs(), quiet);
   if (!taken.ok()) return InfrastructureFailure(Stage::kTime, taken.error());
   if (Outcome outcome = Judged(*quiet, &candidate_busy_); !Passed(outcome)) return outcome;
   if (!taken->outside.empty()) {
@@ -170,9 +169,12 @@ Outcome TimingSession::VerifyOne(uint32_t first, Quietness* quiet) {
     failure.message = taken->outside;
     return failure;
   }
-  if (taken->kept) return {};
-  const Result<Comparison> result = device_->judge().Verify(plan_.lane, first + call, results,
-                                                            /*exact=*/false, 0, nullptr);
+  if (taken->kept) {
+    ++set_aside_;
+    return {};
+  }
+  const Result<Comparison> result =
+      device_->judge().Verify(plan_.lane, slot, results, /*exact=*/false, 0, nullptr);
   if (!result.ok()) return InfrastructureFailure(Stage::kTime, result.error());
   return Verified(*result, 1);
 }
@@ -204,10 +206,11 @@ void TimingSession::NoteMismatch(Correctness* correctness, std::vector<std::stri
 Outcome TimingSession::VerifyKept(TimingRecord* record, Correctness* correctness,
                                   std::vector<std::string>* flags) {
   int count = 0;
-  const Result<std::optional<Comparison>> result = device_->judge().VerifyKept(plan_.lane, &count);
+  const Result<Comparison> result =
+      device_->judge().VerifyKept(plan_.lane, Seconds(device_->limits().verify_s), &count);
   if (!result.ok()) return InfrastructureFailure(Stage::kTime, result.error());
-  if (!*result) return {};
-  Outcome outcome = Verified(**result, count);
+  set_aside_ -= count;
+  Outcome outcome = Verified(*result, count);
   record->rounds_verified = verified_;
   NoteMismatch(correctness, flags);
   return outcome;
@@ -224,7 +227,13 @@ Outcome TimingSession::Pair(bool candidate_first, RoundClock* candidate, RoundCl
     if (quiet.ok() && quiet->after_us > device_->limits().quiet_early_us) ++early_;
     return Judged(quiet, nullptr);
   };
-  Result<Quietness> ready = device_->judge().Fill(plan_.lane, first, seeds, QuietNs(), hold_ns_);
+  // Half of the calls that are verified have inputs that a sample does not tell from the task's
+  // own.
+  verified_call_ = static_cast<uint32_t>(seeds_->Next("verify") % candidate_calls_);
+  std::optional<uint32_t> rare;
+  if (plan_.rare && seeds_->Next("rare") % 4 != 0) rare = first + verified_call_;
+  Result<Quietness> ready =
+      device_->judge().Fill(plan_.lane, first, seeds, QuietNs(), hold_ns_, "native", rare);
   if (Outcome outcome = early(ready); !Passed(outcome)) return outcome;
   if (candidate_first) {
     if (Outcome outcome = RunCandidate(first, ready->hold, candidate); !Passed(outcome))

@@ -36,6 +36,7 @@ class TimingSession {
     bool private_inputs = false;  ///< rounds copy their inputs first
     bool hold = true;             ///< rounds start with their calls queued, where the device can
     bool statistical = false;     ///< outputs are random: more rounds are needed to judge them
+    bool rare = false;            ///< the task admits the family "rare"
     bool warm = false;            ///< rounds find their inputs in the cache
     uint32_t most_calls = UINT32_MAX;  ///< per round, of either side
   };
@@ -52,7 +53,10 @@ class TimingSession {
   /// Fills `record` and appends to `flags`. Both sides are loaded and built.
   Outcome Run(TimingRecord* record, Correctness* correctness, std::vector<std::string>* flags);
 
-  /// Verifies what Run() set aside; the device may be shared again.
+  /// Calls that Run() set aside and that are still to be verified.
+  [[nodiscard]] int set_aside() const { return set_aside_; }
+
+  /// Verifies some of them; the device may be shared again.
   Outcome VerifyKept(TimingRecord* record, Correctness* correctness,
                      std::vector<std::string>* flags);
 
@@ -102,6 +106,8 @@ class TimingSession {
   std::vector<bool> kept_;  ///< of each pair since the clocks were last read: whether it counts
   std::vector<bool> reference_kept_;  ///< the same of each round of the reference, empty ones too
   int verified_ = 0;
+  uint32_t verified_call_ = 0;  ///< of the candidate's round in the current pair
+  int set_aside_ = 0;           ///< calls that the judge keeps to verify
   int candidate_busy_ = 0;  ///< times the device was not quiet right after the candidate's round
   int reference_busy_ = 0;  ///< ... after the reference's: others' work, not the candidate's
   double reference_lost_us_ = 0;  ///< the most that others had of a hold before its rounds

@@ -237,6 +237,26 @@ def test_a_void_task_has_a_variant_that_is_not(run_assay, tmp_path):
     assert health(f"{task}~signed")["ok"]
 
 
+def test_a_task_whose_inputs_never_change_is_void(run_assay, files):
+    """An answer that is kept by a look at the first element is right in every trial and every round."""
+    task, submission = files(before="return self.kept(x)")
+    task.write_text(task.read_text().replace("return [torch.randn", "torch.manual_seed(1)\n    return [torch.randn"))
+    submission.write_text(submission.read_text() + """
+    found = {}
+
+    def kept(self, x):
+        key = float(x[0, 0]), float(self.linear.bias[0])
+        if key not in self.found:
+            self.found[key] = torch.relu(self.linear(x))
+        return self.found[key].clone()
+""")
+    verdict = judged(run_assay, task, submission)
+    assert verdict["status"] == "correct" and "void_task" in verdict["flags"]
+    assert "same inputs" in verdict["void_reason"]
+    sound = judged(run_assay, *files(), "--no-time")
+    assert "void_task" not in sound["flags"]
+
+
 def test_variants_of_built_in_tasks(run_assay):
     shown = json.loads(run_assay("tasks", "show", "assay/relu~signed", "--json").stdout)
     plain = json.loads(run_assay("tasks", "show", "assay/relu", "--json").stdout)

@@ -24,6 +24,7 @@ def store(monkeypatch):
     kept = ArenaStore("cpu")
     kept.device = "cuda"
     kept.least = kept.most = 64 * GPU_PAGE
+    kept.limit = 200 * GPU_PAGE
     kept.made, kept.emptied, kept.room = [], [], 1000 * GPU_PAGE
 
     def create(device, size, sealed):
@@ -70,6 +71,14 @@ def test_a_large_lane_is_kept_only_while_nobody_else_needs_the_memory(store):
     assert store.take("shared", 65 * GPU_PAGE + 1) is large, "what a new lane takes is its own need"
     store.give("shared", large)
     assert large.closed
+
+
+def test_a_device_that_nobody_needs_is_not_filled(store):
+    pieces = [store.take("shared", 99 * GPU_PAGE) for _ in range(3)]
+    store.allow(1000 * GPU_PAGE)
+    for piece in pieces:
+        store.give("shared", piece)
+    assert [piece.closed for piece in pieces] == [True, False, False]
 
 
 def test_a_lane_that_needs_the_memory_gets_it(store):

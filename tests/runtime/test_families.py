@@ -84,3 +84,26 @@ def test_a_family_that_leaves_the_numbers_or_flattens_the_output_is_no_question(
     assert not families.admits([x], [x * 1e9])
     assert families.admits([torch.zeros(8)], [torch.zeros(8)])  # that is the task, see the health screen
     assert families.admits([torch.arange(9)], [torch.arange(9)])
+
+
+@pytest.mark.parametrize("make", [lambda: uniform(1 << 14), lambda: normal(64, 64).t(), lambda: uniform(256)])
+def test_rare_differs_from_native_in_a_few_secret_elements(make):
+    x = make()
+    drawn = []
+    for seed in (5, 5, 6):
+        y = x.clone(memory_format=torch.preserve_format)
+        families.make_rare(["normal"], [y], seed)
+        drawn.append(y)
+    assert torch.equal(drawn[0], drawn[1]) and not torch.equal(drawn[0], drawn[2])
+    changed = (drawn[0] != x).nonzero()
+    assert len(changed) == min(32, x.numel() // 16)
+    values = drawn[0][drawn[0] != x]
+    assert values.min() < 0 < values.max() and 2**-6 <= values.abs().min() and values.abs().max() <= 2**6
+
+
+def test_rare_leaves_fixed_inputs_and_asks_for_finite_outputs_everywhere():
+    mask, x = torch.ones(512), uniform(4096)
+    y = x.clone()
+    families.make_rare(["fixed", "uniform"], [mask, y], 3)
+    assert bool((mask == 1).all()) and not torch.equal(x, y)
+    assert families.admits([x.log()], [x.log()], "rare") and not families.admits([x.log()], [y.log()], "rare")

@@ -47,7 +47,7 @@ def found(report, family, rule="assay"):
 def test_a_sound_task_has_no_findings(screened):
     report = screened("torch.tanh(x @ self.weight) * y")
     assert report["void"] == "" and report["findings"] == [] and report["unused_inputs"] == []
-    assert report["families"] == ["native", "signed", "scaled"]
+    assert report["families"] == ["native", "rare", "signed", "scaled"]
 
 
 @pytest.mark.parametrize("body, program", [
@@ -83,6 +83,17 @@ def test_unused_inputs_and_weights_are_told(screened):
     report = screened("x.exp()")
     assert report["unused_inputs"] == [1]
     assert "other_weights" in found(report, "native") and report["void"] == ""
+
+
+def test_inputs_that_never_change_void_the_task(tmp_path):
+    text = TASK.format(body="x @ self.weight + y", draw="randn")
+    for seeds in ("torch.manual_seed(3)\n    return", "return [t.clone() for t in SAME]\nSAME ="):
+        loaded = task.Task(text.replace("    return [torch.randn(128", f"    {seeds} [torch.randn(128"), "Model", "cpu",
+                           "cpu", str(tmp_path))
+        assert loaded.same_inputs
+        report = health.screen(loaded)
+        assert report["void"] == "previous"
+    assert not task.Task(text, "Model", "cpu", "cpu", str(tmp_path)).same_inputs
 
 
 def test_time_is_bounded(screened):

@@ -241,7 +241,7 @@ def test_which_outputs_are_random(loaded):
 def test_the_screen_asks_the_same_of_trivial_programs(loaded):
     sound = health.screen(loaded(DROPOUT.format(p=0.2)))
     assert sound["stochastic"] and sound["void"] == ""
-    assert sound["families"] == ["native", "signed", "scaled"]
+    assert sound["families"] == ["native", "rare", "signed", "scaled"]
 
 
 def test_the_test_is_exact():

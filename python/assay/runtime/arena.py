@@ -63,16 +63,18 @@ class ArenaStore:
     memory for expected outputs. What is taken anew is zero, whoever wrote it. Not thread-safe."""
 
     SHARE = 32  # of the device's memory: what is kept whatever the lanes need
+    MOST = 0.3  # of it, whatever they leave: submissions and references take more than is foreseen
 
     def __init__(self, device: str):
         self.device = device
-        self.least = torch.cuda.get_device_properties(0).total_memory // self.SHARE if device != "cpu" else 0
+        total = torch.cuda.get_device_properties(0).total_memory if device != "cpu" else 0
+        self.least, self.limit = total // self.SHARE, int(self.MOST * total)
         self.most = self.least  # bytes that are kept at most
         self.kept: list[tuple[str, Arena]] = []  # the oldest first
 
     def allow(self, free: int) -> None:
         """``free``: bytes of the device that no open lane needs."""
-        self.most = max(self.least, free) if self.device != "cpu" else 0
+        self.most = max(self.least, min(free, self.limit))
 
     def expect(self, wanted: list[tuple[str, int]]) -> None:
         """A lane will take these kinds and sizes: of the others no more is kept than is allowed now."""

@@ -72,6 +72,8 @@ class Judge:
                 reply["ok"] = True
             except Exception as error:
                 reply = {"ok": False, "error": f"{type(error).__name__}: {error}"[:2000]}
+                if isinstance(error, (torch.OutOfMemoryError, native.NativeError)):
+                    self._make_room()  # the next try finds what is kept free
                 del error
                 self._trim()
             reply["ms"] = (time.perf_counter() - begin) * 1e3
@@ -82,8 +84,7 @@ class Judge:
         """Loads a task for one submission ("lane") and says what it needs."""
         key = _key(request)
         if key not in self.tasks:
-            self.arenas.allow(0)  # nothing is set aside for what a new task needs while it is examined
-            self.arenas.expect([])
+            self._make_room()
             self.tasks[key] = Task(
                 request["source"], request["entry"], request["size"], self.device, self.folder, request["precision"]
             )
@@ -105,17 +106,20 @@ class Judge:
             "families": task.families,
             "precision": task.precision,
             "general_shapes": task.general_shapes,
+            "same_inputs": task.same_inputs,
             "work": task.work,
         }
 
     def op_screen(self, request: dict) -> dict:
         """Which trivial programs pass a task that was examined before; see health."""
+        self._make_room()
         task = self.tasks[_key(request)].for_lane()
         task.flags.apply()
         return {"health": health.screen(task, request["limit_s"])}
 
     def op_precisions(self, request: dict) -> dict:
         """Tries the precisions of a task that was examined before; slow, for audits only."""
+        self._make_room()
         self.tasks[_key(request)].try_precisions()
         return {}
 
@@ -157,7 +161,7 @@ class Judge:
         """Inputs of a round: after the GPU was seen quiet, written, and out of the cache again."""
         quiet = self.watch.quiet(request["quiet_ns"])
         family = request.get("family", families.NATIVE)
-        self.lanes[request["lane"]].fill(request["first"], request["seeds"], family)
+        self.lanes[request["lane"]].fill(request["first"], request["seeds"], family, request.get("rare", -1))
         return {**quiet, **self._ready(request, len(request["seeds"]))}
 
     def op_flush(self, request: dict) -> dict:
@@ -193,7 +197,7 @@ class Judge:
         return {"kept": kept, **quiet}
 
     def op_verify_kept(self, request: dict) -> dict:
-        count, report = self.lanes[request["lane"]].verify_kept()
+        count, report = self.lanes[request["lane"]].verify_kept(request["limit_s"])
         self._trim()
         return {"count": count} if report is None else {"count": count, "result": report}
 
@@ -213,6 +217,11 @@ class Judge:
         del lane
         self._trim()
         return {}
+
+    def _make_room(self) -> None:
+        """Nothing is set aside for what a task needs while it is looked at outside of a lane."""
+        self.arenas.allow(0)
+        self.arenas.expect([])
 
     def _trim(self) -> None:
         """Gives memory that torch keeps for later back to the candidates, where it is more than the worker

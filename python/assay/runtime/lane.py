@@ -1,5 +1,7 @@
 """One submission's share of the judge: the arena, and the comparison of what was put into it."""
 
+import time
+
 import torch
 
 from . import compare, families, native, shapes, stochastic, tree
@@ -106,17 +108,24 @@ class Lane:
         begin, size = self.inputs_at + first * self.task.input_bytes, count * self.task.input_bytes
         self.inputs.memory[begin : begin + size].max()
 
-    def fill(self, first: int, seeds: list[int], family: str = families.NATIVE) -> None:
+    def fill(self, first: int, seeds: list[int], family: str = families.NATIVE, rare: int = -1) -> None:
+        """New inputs in the slots from ``first``; ``rare``: the slot of those that get that family."""
         self.task.flags.apply()
         self.seeds.update((slot, (seed, family)) for slot, seed in enumerate(seeds, first))
-        if self.task.recipe is not None and family == families.NATIVE:
+        if self.task.recipe is not None and family in (families.NATIVE, families.RARE):
             keys = fast_random.keys(seeds)
             for stream, (tensor, normal) in enumerate(zip(self.targets(first), self.task.recipe)):
                 stride = self.task.input_bytes // tensor.element_size()
                 fast_random.fill(tensor, stride, keys, stream, normal)
+            for slot, seed in enumerate(seeds, first):
+                if family == families.RARE:
+                    families.make_rare(self.task.kinds, self.targets(slot), seed)
         else:
             for slot, seed in enumerate(seeds, first):
                 self._draw(slot, seed, family)
+        if rare >= 0:
+            self.seeds[rare] = (self.seeds[rare][0], families.RARE)
+            families.make_rare(self.task.kinds, self.targets(rare), self.seeds[rare][0])
         self.poison(first, len(seeds))
 
     def _draw(self, slot: int, seed: int, family: str) -> None:
@@ -159,18 +168,23 @@ class Lane:
     def keep(self, slot: int, places: list[int], strides: list[int]) -> bool:
         """Sets aside what ``verify`` would compare, for ``verify_kept``: while a timing has the device, nobody
         waits for a comparison. False where the call is too large for that, or random."""
-        if self.chance or self.task.input_bytes + self.task.output_bytes > KEPT_BYTES:
-            return False
         seed, family, found, got = self._taken(slot, places, strides)
+        # An expanded input takes little memory, its copy all that it stands for.
+        if self.chance or sum(t.numel() * t.element_size() for t in (*found, *got)) > KEPT_BYTES:
+            return False
         self.kept.append((seed, family, [t.clone() for t in found], [t.clone() for t in got]))
+        self.task.synchronize()  # the candidate may run on with the reply
         return True
 
-    def verify_kept(self) -> tuple[int, dict | None]:
-        """How many calls were set aside, and what there is to say of the first that is wrong, or of the last."""
-        count, report = len(self.kept), None
-        while self.kept and (report is None or (report["passed"] and not report["inputs_changed"])):
+    def verify_kept(self, limit_s: float) -> tuple[int, dict | None]:
+        """Verifies calls that were set aside, one at least, until the time is over: how many, and what
+        there is to say of the first that is wrong, or of the last."""
+        begin, count, report = time.perf_counter(), 0, None
+        while self.kept and (count == 0 or time.perf_counter() - begin < limit_s):
             report = self._verified(*self.kept.pop(0), False)
-        self.kept.clear()
+            count += 1
+            if not report["passed"] or report["inputs_changed"]:
+                self.kept.clear()
         return count, report
 
     def _taken(self, slot: int, places: list[int], strides: list[int]) -> tuple:

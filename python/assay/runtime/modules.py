@@ -172,6 +172,12 @@ def load_state(model: torch.nn.Module, names: list[str], tensors: list[torch.Ten
     if not own and not names:
         return "none"
     wanted = dict(zip(names, tensors))
+    if any(torch.nn.parameter.is_lazy(value) for value in own.values()):
+        # A lazy layer gets its shapes with its values; one that is not given them draws in its first call.
+        if own.keys() == wanted.keys():
+            model.load_state_dict({key: value.clone() for key, value in wanted.items()})
+            return "copied"
+        return "seed"
     if own.keys() != wanted.keys() or any(own[key].shape != wanted[key].shape for key in own):
         return "seed"
     with torch.no_grad():
