@@ -27,7 +27,7 @@ class WaitsTest : public ::testing::Test {
   std::string Submit() {
     JobRequest request;
     request.idempotency = std::to_string(jobs.submissions);
-    return jobs.Submit(std::move(request))->request.id;
+    return jobs.Submit(std::move(request))->request->id;
   }
   test::FakeJobs jobs;
   test::FakeTimers timers;
