@@ -23,12 +23,14 @@ class DocumentStore {
   virtual void PutThen(const std::string& kind, const std::string& id, json::object document,
                        std::function<void(const Status&)> done) {
     const std::function<void(const Status&)> answer = std::move(done);
-    answer(Put(kind, id, document));
+    const json::object given = std::move(document);
+    answer(Put(kind, id, given));
   }
   /// As PutThen, with the JSON text of the object: for who has it already.
   virtual void PutTextThen(const std::string& kind, const std::string& id, std::string text,
                            std::function<void(const Status&)> done) {
-    Result<json::object> document = ParseJsonObject(text);
+    const std::string given = std::move(text);
+    Result<json::object> document = ParseJsonObject(given);
     if (document.ok()) return PutThen(kind, id, *std::move(document), std::move(done));
     const std::function<void(const Status&)> answer = std::move(done);
     answer(document.error());

@@ -112,7 +112,8 @@ class JobService {
   /// on any thread; it must not block.
   virtual void SubmitThen(SharedRequest request, std::function<void(Result<SharedJob>)> done) {
     const std::function<void(Result<SharedJob>)> answer = std::move(done);
-    Result<Job> job = Submit(*request);
+    const SharedRequest asked = std::move(request);
+    Result<Job> job = Submit(*asked);
     answer(job.ok() ? Result<SharedJob>(std::make_shared<const Job>(*std::move(job)))
                     : Result<SharedJob>(job.error()));
   }
