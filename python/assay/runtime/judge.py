@@ -131,9 +131,12 @@ class Judge:
         inputs, outputs, the reference's outputs and those of each baseline."""
         task = self.examined.pop(request["lane"])
         self.needs[request["lane"]], self.budget = request["need_bytes"], request["budget_bytes"]
-        self.arenas.allow(self.budget - sum(self.needs.values()))
+        self.arenas.allow(0 if request["frugal"] else self.budget - sum(self.needs.values()))
         lane = Lane(task, request["slots"], self.arenas, request["warm"], request["baselines"])
         self.lanes[request["lane"]] = lane
+        if request["frugal"]:
+            lane.temporary_bytes = 0
+            self._trim()
         return {
             "plan": lane.plan(),
             "input_size": lane.inputs.size,
@@ -224,12 +227,18 @@ class Judge:
         self.arenas.expect([])
 
     def _trim(self) -> None:
-        """Gives memory that torch keeps for later back to the candidates, where it is more than the worker
-        has set aside for the lanes that are open."""
+        """Gives memory that torch keeps for later back to the candidates: where it is more than the worker has
+        set aside for the temporaries of the lanes that are open, and where the rest of the card is short of
+        what as many calls in two processes may take."""
         if self.device == "cpu":
             return
-        kept = max(KEPT_BYTES, sum(lane.temporary_bytes for lane in self.lanes.values()))
-        if torch.cuda.memory_reserved() - torch.cuda.memory_allocated() > kept:
+        kept = torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
+        if kept <= KEPT_BYTES:
+            return
+        lanes = self.lanes.values()
+        if kept > sum(lane.temporary_bytes for lane in lanes) or torch.cuda.mem_get_info()[0] < sum(
+            2 * lane.task.input_bytes + 4 * lane.task.output_bytes for lane in lanes
+        ):
             gc.collect()
             torch.cuda.empty_cache()
 
