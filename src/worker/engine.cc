@@ -27,6 +27,13 @@ Result<std::unique_ptr<Engine>> Engine::Start(EngineOptions options) {
 Verdict Engine::Evaluate(Submission submission, const Progress& progress) {
   if (submission.id.empty()) submission.id = NewId("sub-");
   Verdict verdict = EvaluateOnce(submission, progress);
+  if (verdict.error.kind == FailureKind::kDeviceMemory) {
+    // What the judge keeps for speed must not decide whether a submission finds room.
+    LogInfo("{}: the device's memory was short; judged again with all that can be spared",
+            submission.id);
+    submission.frugal = true;
+    verdict = EvaluateOnce(submission, progress);
+  }
   if (verdict.plausibility != Plausibility::kSuperluminal) return verdict;
   return Audit(submission, std::move(verdict), progress);
 }
@@ -61,7 +68,7 @@ Verdict Engine::Audit(const Submission& submission, Verdict first, const Progres
   return Decide(std::move(records));
 }
 
-Verdict Engine::EvaluateOnce(const Submission& submission, const Progress& progress) {
+Verdict Engine::EvaluateOnce(Submission submission, const Progress& progress) {
   for (int attempt = 1;; ++attempt) {
     Verdict verdict = [&] {
       Evaluation evaluation(device_.get(), &budget_, submission, secret_, require_sandbox_,
@@ -72,6 +79,7 @@ Verdict Engine::EvaluateOnce(const Submission& submission, const Progress& progr
         verdict.error.name == kBrokenReference)
       return verdict;
     LogWarn("{}: infrastructure fault, trying again: {}", submission.id, verdict.error.message);
+    submission.frugal = true;
     std::this_thread::sleep_for(kBackoff * attempt);
   }
 }

@@ -18,7 +18,8 @@ class Engine {
  public:
   static Result<std::unique_ptr<Engine>> Start(EngineOptions options);
 
-  /// Judges one submission; blocks. An infrastructure fault is tried twice more on repaired parts.
+  /// Judges one submission; blocks. An infrastructure fault is tried twice more on repaired parts,
+  /// and what finds no device memory once more where the judge keeps none.
   /// A time below the task's bound is audited: the bound with the precisions that the task really
   /// admits, the time in a fresh process on other hidden inputs; the slower of the two times
   /// stands.
@@ -27,7 +28,7 @@ class Engine {
   [[nodiscard]] Device& device() { return *device_; }
 
  private:
-  Verdict EvaluateOnce(const Submission& submission, const Progress& progress);
+  Verdict EvaluateOnce(Submission submission, const Progress& progress);
   Verdict Audit(const Submission& submission, Verdict first, const Progress& progress);
 
   Engine(std::unique_ptr<Device> device, std::string secret, SandboxLevel require_sandbox,

@@ -222,8 +222,12 @@ Outcome Evaluation::Prepare() {
                               target->calibration ? &*target->calibration : nullptr, nullptr));
   PlanRounds();
   const size_t baselines = submission_.time ? submission_.modes.baselines.size() : 0;
-  const LaneNeeds needs = {slots_, submission_.modes.warm_cache, baselines,
-                           MemoryNeeded(shape_, slots_, baselines), device_->memory_bytes()};
+  const LaneNeeds needs = {slots_,
+                           submission_.modes.warm_cache,
+                           baselines,
+                           MemoryNeeded(shape_, slots_, baselines),
+                           submission_.frugal,
+                           device_->memory_bytes()};
   share_ = std::make_unique<MemoryBudget::Share>(budget_, needs.bytes);
   const std::shared_lock device(device_->lock());
   Result<LaneArena> arena = device_->judge().Open(lane_, needs);

@@ -34,6 +34,7 @@ struct Submission {
   bool profile = false;  ///< what its calls make the device do, once it is judged
   bool ncu = false;      ///< what Nsight Compute says of its kernels; takes the profile too
   std::string sanitize;  ///< a tool of compute-sanitizer to run it under; empty: none
+  bool frugal = false;   ///< the judge keeps no device memory beside what it must; slower
   Modes modes;
 
   // In place of the device's limits, for this submission.

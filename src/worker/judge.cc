@@ -169,6 +169,7 @@ Result<LaneArena> Judge::Open(int lane, const LaneNeeds& needs) {
                                               {"warm", needs.warm},
                                               {"baselines", needs.baselines},
                                               {"need_bytes", needs.bytes},
+                                              {"frugal", needs.frugal},
                                               {"budget_bytes", needs.budget_bytes}}));
   if (reply.fds.size() != 3 + needs.baselines)
     return Err(ErrorCode::kInternal, "the judge sent {} descriptors, not {}", reply.fds.size(),

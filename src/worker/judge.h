@@ -46,8 +46,9 @@ struct LaneNeeds {
   bool warm = false;     ///< rounds find their inputs in the cache
   size_t baselines = 0;  ///< that outputs are made for
   uint64_t bytes = 0;    ///< of device memory that is set aside for it
-  uint64_t budget_bytes =
-      0;  ///< ... of this much for all lanes: what they leave, the judge may keep
+  bool frugal = false;   ///< the judge keeps no memory beside what it must
+  /// Device memory for all lanes: what they leave of it, the judge may keep.
+  uint64_t budget_bytes = 0;
 };
 
 /// One comparison.

@@ -1,4 +1,4 @@
-"""No more candidates are made than submissions will ask for: each costs the device a context."""
+"""Candidates and device memory are dealt out with care: each candidate costs the device a context."""
 
 import json
 
@@ -30,3 +30,22 @@ def test_a_batch_makes_as_many_as_it_has_lines(run_assay, tmp_path, count, pool)
     verdicts = [json.loads(line) for line in done.stdout.splitlines()]
     assert [verdict["status"] for verdict in verdicts] == ["correct"] * count
     assert forked(done.stderr) == count
+
+
+SHORT = """
+import torch
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 6.00 GiB.")
+"""
+
+
+def test_what_finds_no_device_memory_is_judged_once_more(run_assay, tmp_path):
+    """What the judge keeps for speed must not decide; the second time it keeps nothing."""
+    (tmp_path / "submission.py").write_text(SHORT)
+    done = run_assay("--log-level", "info", "eval", "--device", DEVICE, "--no-time", "--json", "--task", TASK,
+                     tmp_path / "submission.py")
+    assert json.loads(done.stdout)["status"] == "out_of_memory"
+    assert done.stderr.count("judged again with all that can be spared") == 1

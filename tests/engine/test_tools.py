@@ -98,7 +98,8 @@ def test_programs_that_flood_and_crash(tools):
 
 
 def test_programs_that_are_missing_or_refused(tools):
-    if shutil.which("compute-sanitizer", path="/usr/local/bin:/usr/bin:/bin"):
+    toolkits = ":".join(f"{home}/bin" for home in (os.environ.get("CUDA_HOME", ""), "/usr/local/cuda") if home)
+    if shutil.which("compute-sanitizer", path=f"/usr/local/bin:/usr/bin:/bin:{toolkits}"):
         pytest.skip("this machine has compute-sanitizer where it is always found")
     verdict = tools(ncu=REPLAY + "echo '==ERROR== ERR_NVGPUCTRPERM - The user does not have permission'; exit 1")
     assert verdict["status"] == "correct", brief(verdict)

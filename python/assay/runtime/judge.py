@@ -51,6 +51,13 @@ class Judge:
             ((x @ y).relu().softmax(1).sum() + x.mean()).item()
             x.clone().copy_(y.double())
         torch.randint(0, 9, (64,), device="cuda")
+        # Loaded while contexts are made, each of these kernels would wait for those.
+        for dtype in (torch.float32, torch.float16, torch.bfloat16):
+            x = torch.rand(4096, dtype=dtype, device="cuda")
+            families.kinds_of([x])
+            for family in (families.SIGNED, families.SCALED):
+                families.admits([x], families.transform(["uniform"], [x], family))
+            families.make_rare(["uniform"], [x], 1)
         if compare.fused_compare is not None:
             compare.fused_compare.warm()
         if fast_random is not None:
@@ -131,9 +138,12 @@ class Judge:
         inputs, outputs, the reference's outputs and those of each baseline."""
         task = self.examined.pop(request["lane"])
         self.needs[request["lane"]], self.budget = request["need_bytes"], request["budget_bytes"]
-        self.arenas.allow(self.budget - sum(self.needs.values()))
+        self.arenas.allow(0 if request["frugal"] else self.budget - sum(self.needs.values()))
         lane = Lane(task, request["slots"], self.arenas, request["warm"], request["baselines"])
         self.lanes[request["lane"]] = lane
+        if request["frugal"]:
+            lane.temporary_bytes = 0
+            self._trim()
         return {
             "plan": lane.plan(),
             "input_size": lane.inputs.size,
@@ -224,12 +234,18 @@ class Judge:
         self.arenas.expect([])
 
     def _trim(self) -> None:
-        """Gives memory that torch keeps for later back to the candidates, where it is more than the worker
-        has set aside for the lanes that are open."""
+        """Gives memory that torch keeps for later back to the candidates: where it is more than the worker has
+        set aside for the temporaries of the lanes that are open, and where the rest of the card is short of
+        what a call of each usually takes. Where that was too little, the worker asks to be frugal."""
         if self.device == "cpu":
             return
-        kept = max(KEPT_BYTES, sum(lane.temporary_bytes for lane in self.lanes.values()))
-        if torch.cuda.memory_reserved() - torch.cuda.memory_allocated() > kept:
+        kept = torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
+        if kept <= KEPT_BYTES:
+            return
+        lanes = self.lanes.values()
+        if kept > sum(lane.temporary_bytes for lane in lanes) or torch.cuda.mem_get_info()[0] < sum(
+            lane.task.input_bytes + 2 * lane.task.output_bytes for lane in lanes
+        ):
             gc.collect()
             torch.cuda.empty_cache()
 
