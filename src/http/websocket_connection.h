@@ -228,7 +228,9 @@ Awaitable<void> WebSocketConnection<Stream>::ReadMessages() {
 
 template <typename Stream>
 Awaitable<void> WebSocketConnection<Stream>::AwaitReadingPeer() {
-  while (outbox_->bytes() > kUnreadAnswers && !is_closing_ && !aborted_) {
+  // While it closes, async_close() reads by itself. A read beside it that finds the peer's close
+  // frame (they crossed) holds what the other waits for, and neither ever ends.
+  while (!aborted_ && (is_closing_ || outbox_->bytes() > kUnreadAnswers)) {
     answers_read_.expires_at(TimePoint::max());
     co_await answers_read_.async_wait(kTuple);
   }

@@ -37,7 +37,9 @@ class EchoSession final : public WebSocketSession {
   void OnMessage(std::string text) override {
     ++room_->received;
     if (text == "throw") throw std::runtime_error("boom");
-    if (text == "bye") {
+    if (text == "quick") {
+      peer_->Close(4001, "at once");
+    } else if (text == "bye") {
       peer_->Send("last words");
       peer_->Close(4000, "as asked");
       peer_->Send("never sent");
@@ -206,6 +208,19 @@ TEST(WebSocket, CloseComesAfterWhatWasSent) {
   const RawClient::Frame close = client.ReadFrame();
   EXPECT_EQ(close.close_code(), 4000);
   EXPECT_EQ(close.payload.substr(2), "as asked");
+}
+
+TEST(WebSocket, ClosesThatCrossFreeTheConnection) {
+  Fixture fixture(Fast());
+  RawClient client(fixture.port());
+  client.Upgrade("/ws");
+  // In one piece: the peer's close is here already when the session closes.
+  using std::string_literals::operator""s;
+  client.Send("\x81\x85\0\0\0\0quick\x88\x82\0\0\0\0\x03\xe8"s);
+  EXPECT_EQ(client.ReadFrame().close_code(), 4001);
+  EXPECT_EQ(client.ReadAll(), "");
+  EXPECT_TRUE(Eventually([&] { return fixture.test->server->connections() == 0; }));
+  EXPECT_EQ(fixture.room->closed, 1);
 }
 
 TEST(WebSocket, APeerThatDoesNotCloseIsClosed) {
