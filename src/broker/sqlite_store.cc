@@ -358,7 +358,7 @@ Result<std::vector<std::string>> SqliteStore::DeleteFinished(double before, size
       sources.insert(query.Int(1));
       if (!query.IsNull(2)) sources.insert(query.Int(2));
     }
-    ASSAY_RETURN_IF_ERROR(query.status());
+    if (!query.status().ok()) return query.status().error();
   }
   for (const std::string& id : ids) {
     Query query(db_.get(), "DELETE FROM jobs WHERE id = ?1");
