@@ -1,5 +1,7 @@
 #include "broker/done_cache.h"
 
+#include <utility>
+
 namespace assay {
 namespace {
 
@@ -28,10 +30,11 @@ size_t ApproximateBytes(const Job& job) {
 
 std::vector<std::shared_ptr<const Job>> DoneCache::Put(std::shared_ptr<const Job> job) {
   std::vector<std::shared_ptr<const Job>> gone;
-  const std::string& id = job->request->id;
+  const std::string id = job->request->id;
   const size_t bytes = ApproximateBytes(*job);
   if (bytes > max_bytes_) return gone;
-  if (!jobs_.emplace(id, Entry{job, bytes}).second) return gone;  // a finished job never changes
+  if (!jobs_.emplace(id, Entry{std::move(job), bytes}).second)
+    return gone;  // a finished job never changes
   order_.push_back(id);
   bytes_ += bytes;
   while (bytes_ > max_bytes_) {
