@@ -91,7 +91,7 @@ Result<TimerReport> ReadTimerReport(const json::object& document) {
     const json::object object = value.is_object() ? value.get_object() : json::object{};
     TimerPoint point;
     ASSAY_ASSIGN_OR_RETURN(point.known_us, Time(object, "known_us", 1e-3));
-    ASSAY_ASSIGN_OR_RETURN(point.claimed_us, Time(object, "claimed_us", -1e3));
+    ASSAY_ASSIGN_OR_RETURN(point.claimed_us, Time(object, "claimed_us", -kMostUs));
     if (!report.points.empty() && report.points.back().known_us >= point.known_us)
       return Err(ErrorCode::kInvalid, "the timer report's points must ascend");
     report.points.push_back(point);

@@ -238,10 +238,12 @@ def test_a_void_task_has_a_variant_that_is_not(run_assay, tmp_path):
 
 
 def test_a_task_whose_inputs_never_change_is_void(run_assay, files):
-    """An answer that is kept by a look at the first element is right in every trial and every round."""
-    task, submission = files(before="return self.kept(x)")
+    """An answer that is kept by a look at the first element would be right in every call but rare ones."""
+    task, submission = files()
     task.write_text(task.read_text().replace("return [torch.randn", "torch.manual_seed(1)\n    return [torch.randn"))
-    submission.write_text(submission.read_text() + """
+    verdict = judged(run_assay, task, submission)
+    assert verdict["status"] == "correct" and "void_task" in verdict["flags"]
+    submission.write_text(submission.read_text().replace("pass\n", "return self.kept(x)\n", 1) + """
     found = {}
 
     def kept(self, x):
@@ -250,8 +252,7 @@ def test_a_task_whose_inputs_never_change_is_void(run_assay, files):
             self.found[key] = torch.relu(self.linear(x))
         return self.found[key].clone()
 """)
-    verdict = judged(run_assay, task, submission)
-    assert verdict["status"] == "correct" and "void_task" in verdict["flags"]
+    assert judged(run_assay, task, submission)["status"] == "incorrect"
     assert "same inputs" in verdict["void_reason"]
     sound = judged(run_assay, *files(), "--no-time")
     assert "void_task" not in sound["flags"]
