@@ -35,6 +35,7 @@ class Judge:
         self.lanes: dict[int, Lane] = {}
         self.needs: dict[int, int] = {}  # device memory that the worker has set aside for each of them
         self.budget = 0  # ... of this much, in bytes
+        self.usual_bytes = 0  # temporaries of the task that was looked at last
         if device != "cpu":
             native.call("assay_gpu_open", 0)
             torch.cuda.init()
@@ -100,6 +101,7 @@ class Judge:
         self.tasks.move_to_end(key)
         task = self.tasks[key].for_lane()
         self.examined[request["lane"]] = task
+        self.usual_bytes = task.temporary_bytes
         self._trim()
         return {
             "input_bytes": task.input_bytes,
@@ -143,7 +145,7 @@ class Judge:
         self.lanes[request["lane"]] = lane
         if request["frugal"]:
             lane.temporary_bytes = 0
-            self._trim()
+        self._trim()
         return {
             "plan": lane.plan(),
             "input_size": lane.inputs.size,
@@ -235,15 +237,17 @@ class Judge:
 
     def _trim(self) -> None:
         """Gives memory that torch keeps for later back to the candidates: where it is more than the worker has
-        set aside for the temporaries of the lanes that are open, and where the rest of the card is short of
-        what a call of each usually takes. Where that was too little, the worker asks to be frugal."""
+        set aside for the temporaries of the lanes that are open (between lanes: more than the next one of the
+        same task takes), and where the rest of the card is short of what a call of each usually takes. Where
+        that was too little, the worker asks to be frugal."""
         if self.device == "cpu":
             return
         kept = torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
         if kept <= KEPT_BYTES:
             return
         lanes = self.lanes.values()
-        if kept > sum(lane.temporary_bytes for lane in lanes) or torch.cuda.mem_get_info()[0] < sum(
+        allowed = sum(lane.temporary_bytes for lane in lanes) if lanes else self.usual_bytes
+        if kept > allowed or torch.cuda.mem_get_info()[0] < sum(
             lane.task.input_bytes + 2 * lane.task.output_bytes for lane in lanes
         ):
             gc.collect()

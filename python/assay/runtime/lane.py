@@ -44,8 +44,7 @@ class Lane:
         self.store = arenas
         self.arenas: list[tuple[str, Arena]] = []  # with their kinds
         self.chance = Chance(task) if task.random else None
-        # Of a call and its comparison in float64; MemoryNeeded() in evaluation.cc sets it aside.
-        self.temporary_bytes = 4 * task.input_bytes + 8 * task.output_bytes
+        self.temporary_bytes = task.temporary_bytes
         self.results_at = -(-slots * task.output_bytes // RESULTS_ALIGNMENT) * RESULTS_ALIGNMENT
         self.results_bytes = results_bytes(device, slots * task.output_bytes)
         # The reference's results are expected outputs: never in memory that a candidate can map.
