@@ -35,11 +35,39 @@ Outcome Evaluation::Trial(int number) {
   const bool native = family == shape_.families.front();
   if (shape_.draws > 0) return Draws(number == 0, family, native);
   slot_ = static_cast<uint32_t>(seeds_.Next("slot") % slots_);
-  if (Outcome outcome = Fill(seeds_.Next("trial", 1), family); !Passed(outcome)) return outcome;
+  const std::vector<uint64_t> seeds = seeds_.Next("trial", 1);
+  if (Outcome outcome = Fill(seeds, family); !Passed(outcome)) return outcome;
   if (Outcome outcome = Calls(number == 0, 1); !Passed(outcome)) return outcome;
+  if (Outcome outcome = VerifyCall(native); !Passed(outcome)) return outcome;
+  return number == 0 ? Repeat(seeds, family) : Outcome{};
+}
+
+Outcome Evaluation::VerifyCall(bool native) {
   const std::shared_lock device(device_->lock());
   Result<Comparison> result = device_->judge().Verify(lane_, slot_, {}, /*exact=*/true, 0, nullptr);
   return Judged(result, [&] { Compare(*result, native); });
+}
+
+/// The trial's call once more: other bits are those of atomics, or of a race that a comparison with
+/// the reference may miss.
+Outcome Evaluation::Repeat(const std::vector<uint64_t>& seeds, std::string_view family) {
+  const auto judge = [&](auto ask) {
+    const std::shared_lock device(device_->lock());
+    return ask(device_->judge());
+  };
+  if (Status status = judge([&](Judge& it) { return it.Remember(lane_, slot_); }); !status.ok())
+    return InfrastructureFailure(Stage::kCheck, status.error());
+  if (Outcome outcome = Fill(seeds, family); !Passed(outcome)) return outcome;
+  if (Outcome outcome = Calls(/*first=*/false, 1); !Passed(outcome)) return outcome;
+  const Result<bool> same = judge([&](Judge& it) { return it.Repeated(lane_, slot_); });
+  if (!same.ok()) return InfrastructureFailure(Stage::kCheck, same.error());
+  if (*same) return {};
+  records_.flags.emplace_back("nondeterministic");
+  Outcome outcome = VerifyCall(/*native=*/true);
+  if (outcome.kind == FailureKind::kMismatch)
+    outcome.message = fmt::format("right at first, wrong when called again on the same inputs: {}",
+                                  outcome.message);
+  return outcome;
 }
 
 /// Outputs that are random: many calls on the same inputs, as many at a time as there are slots.

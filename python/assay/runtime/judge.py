@@ -199,6 +199,13 @@ class Judge:
         self._trim()
         return {"result": result, **quiet}
 
+    def op_remember(self, request: dict) -> dict:
+        self.lanes[request["lane"]].remember(request["slot"])
+        return {}
+
+    def op_repeated(self, request: dict) -> dict:
+        return {"same": self.lanes[request["lane"]].repeated(request["slot"])}
+
     def op_keep(self, request: dict) -> dict:
         """The same for later, where it ``kept`` the call; what is said of its ``outside`` holds at once."""
         quiet = self.watch.quiet(request["quiet_ns"])
