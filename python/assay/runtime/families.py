@@ -61,13 +61,13 @@ def transform(kinds: list[str], tensors: list[torch.Tensor], family: str) -> lis
 
 def _transformed(kind: str, tensor: torch.Tensor, family: str) -> torch.Tensor:
     if family == SIGNED:
-        return tensor * 8 - 4 if kind == "uniform" else tensor * 2
+        return (tensor * 8).sub_(4) if kind == "uniform" else tensor * 2
     return _scaled(torch.empty_like(tensor), None)
 
 
 def _scaled(tensor: torch.Tensor, generator: torch.Generator | None) -> torch.Tensor:
     tensor.uniform_(-2 * EXPONENT, 2 * EXPONENT, generator=generator)
-    return torch.copysign(tensor.abs().sub_(EXPONENT).exp2_(), tensor)
+    return tensor.abs().sub_(EXPONENT).exp2_().copysign_(tensor)  # tensors may be gigabytes
 
 
 def make_rare(kinds: list[str], tensors: list[torch.Tensor], seed: int) -> None:

@@ -255,7 +255,7 @@ class Judge:
         lanes = self.lanes.values()
         allowed = sum(lane.temporary_bytes for lane in lanes) if lanes else self.usual_bytes
         if kept > allowed or torch.cuda.mem_get_info()[0] < sum(
-            lane.task.input_bytes + 2 * lane.task.output_bytes for lane in lanes
+            lane.task.input_bytes + lane.task.output_bytes for lane in lanes
         ):
             gc.collect()
             torch.cuda.empty_cache()
