@@ -227,6 +227,7 @@ void Run::JudgeAll() {
   std::atomic<size_t> next{0};
   std::vector<std::thread> workers;
   const int jobs = options_.jobs > 0 ? options_.jobs : engine_->device().cuda() ? 8 : 2;
+  workers.reserve(static_cast<size_t>(jobs));
   for (int i = 0; i < jobs; ++i)
     workers.emplace_back([&] {
       for (size_t index = next++; index < rows_.size(); index = next++) {

@@ -107,11 +107,13 @@ TEST(LintTest, ArityIsNotGuessed) {
   options.forward_inputs = 3;
   const std::string model = "class ModelNew(nn.Module):\n    def forward(self, x): return x\n";
   EXPECT_TRUE(Lint(model, options).invalid());
+  const char* replaced =
+      "class ModelNew(nn.Module):\n    def __init__(self): self.forward = f\n"
+      "    def forward(self, x): return x\n";
   for (const char* other : {
            "class ModelNew(Base):\n    pass\n",
            "class ModelNew(nn.Module):\n    @wrap\n    def forward(self, x): return x\n",
-           "class ModelNew(nn.Module):\n    def __init__(self): self.forward = f\n"
-           "    def forward(self, x): return x\n",
+           replaced,
            "class ModelNew(nn.Module, metaclass=M):\n    def forward(self, x): return x\n",
            "@wrap\nclass ModelNew(nn.Module):\n    def forward(self, x): return x\n",
            "if A:\n    class ModelNew(nn.Module):\n        def forward(self, x): return x\n",

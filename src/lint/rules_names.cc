@@ -161,9 +161,8 @@ void CheckPatchCall(const Module& module, NodeId call, Findings* findings) {
     if (IsForeign(object))
       findings->Add("S5.patch", line,
                     fmt::format("{}({}): {}", callee.path, object.path, kPatchReason));
-  } else if (callee.external() && callee.path.starts_with("sys.modules.")) {
-    findings->Add("S5.patch", line, fmt::format("{}: {}", callee.path, kPatchReason));
-  } else if (callee.external() && callee.path.find(".__dict__.") != std::string::npos) {
+  } else if (callee.external() && (callee.path.starts_with("sys.modules.") ||
+                                   callee.path.find(".__dict__.") != std::string::npos)) {
     findings->Add("S5.patch", line, fmt::format("{}: {}", callee.path, kPatchReason));
   } else if (callee.external() && IsGlobalSetting(callee.path)) {
     findings->Add(

@@ -2,6 +2,8 @@
 
 #include <dlfcn.h>
 
+#include <bit>
+
 #include "base/symbols.h"
 
 namespace assay {
@@ -256,7 +258,8 @@ Result<CudaDriver::Segment> CudaDriver::CreateSegment(size_t bytes) {
 
 Result<CudaDriver::Segment> CudaDriver::ImportSegment(int fd, size_t bytes, bool writable) {
   uint64_t handle = 0;
-  void* os_handle = reinterpret_cast<void*>(static_cast<uintptr_t>(fd));
+  // The driver takes a descriptor in a pointer's place.
+  void* os_handle = std::bit_cast<void*>(static_cast<intptr_t>(fd));
   ASSAY_RETURN_IF_ERROR(
       Check(table_->import_handle(&handle, os_handle, kPosixFd), "cuMemImportFromShareableHandle"));
   Result<Segment> segment = Map(handle, bytes, writable);

@@ -253,7 +253,7 @@ void CuptiTracer::Record(const cupti::Activity& record) {
   } else {
     return;
   }
-  records.push_back(std::move(item));
+  records.push_back(item);
 }
 
 /// The lock is held.
@@ -265,7 +265,7 @@ std::vector<DeviceWork> CuptiTracer::Owned(const KnownFunctions& known) const {
     const Launch* launch =
         item.node != 0 ? Find(nodes_, item.node) : Find(launches_, item.correlation);
     if (launch != nullptr) work.owner = OwnerOf(*launch, known);
-    owned.push_back(std::move(work));
+    owned.push_back(work);
   }
   return owned;
 }

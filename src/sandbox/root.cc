@@ -60,11 +60,12 @@ std::optional<std::string> Resolve(const std::string& path, Plan* plan) {
       at.resize(at.empty() ? 0 : at.rfind('/'));
       continue;
     }
-    const std::string next = at + "/" + part;
+    std::string next = at;
+    next.append("/").append(part);
     struct stat status {};
     if (::lstat(next.c_str(), &status) != 0) return std::nullopt;
     if (!S_ISLNK(status.st_mode)) {
-      at = next;
+      at = std::move(next);
       continue;
     }
     char target[PATH_MAX];

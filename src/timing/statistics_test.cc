@@ -354,6 +354,7 @@ TEST(Reconcile, HostileClocksNeverPayLessThanTheOutsideClockAllows) {
     const Reconciled result = Reconcile(rounds);
     ASSERT_EQ(result.paid_us.size(), rounds.size());
     std::vector<double> outsides;
+    outsides.reserve(rounds.size());
     for (const RoundClock& round : rounds) outsides.push_back(OutsidePerCall(round));
     const double level = Quantile(outsides, 0.3);
     for (size_t r = 0; r < rounds.size(); ++r) {
