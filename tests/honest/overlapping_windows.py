@@ -1,0 +1,19 @@
+"""Reads windows that overlap in memory, and writes nothing.
+
+Task: tests/honest/tasks/overlapping_windows.py
+Trick: elements of one input share memory; other families of inputs cannot be stored there
+Device: any
+Expect: correct
+Known: other families are drawn as if no elements shared memory, and the submission is accused of the difference
+"""
+
+import torch
+
+
+class ModelNew(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(16))
+
+    def forward(self, windows):
+        return (windows * self.weight).sum(1)
