@@ -184,8 +184,8 @@ Bound ComputeBound(const Work& work, const Card& card, const Calibration* calibr
   double write = work.write_bytes;
   double scale = 1;
   if (override_by != nullptr) {
-    read = override_by->read_bytes.value_or(read);
-    write = override_by->write_bytes.value_or(write);
+    read = std::min(read, override_by->read_bytes.value_or(read));
+    write = std::min(write, override_by->write_bytes.value_or(write));
     scale = override_by->matrix_scale.value_or(1);
     bound.notes.push_back("override: " + override_by->reason);
     bound.override_reason = override_by->reason;

@@ -190,12 +190,15 @@ TEST(Bound, OverridesNeedTheTaskAndAReason) {
   ASSERT_TRUE(read.ok());
   const BoundOverride* found = FindOverride(*read, "kb/l2/1", "aa");
   ASSERT_NE(found, nullptr);
-  const Work work = Multiplies(1e12, "bfloat16");
+  Work work = Multiplies(1e12, "bfloat16");
+  work.read_bytes = 960e6;
   const RooflineReport report = ToReport(ComputeBound(work, *FindCard("H200"), nullptr, found));
   EXPECT_NEAR(report.bound_us, 100, 1) << "its memory, no longer its arithmetic";
   EXPECT_EQ(report.bound_us, report.traffic_us);
   EXPECT_THAT(report.override_reason, HasSubstr("matrix-vector"));
   EXPECT_EQ(report.written_us, ComputeBound(work, *FindCard("H200"), nullptr, nullptr).bound_us);
+  work.read_bytes = 1e6;  // the same task, smaller
+  EXPECT_LT(ComputeBound(work, *FindCard("H200"), nullptr, found).traffic_us, 2);
   EXPECT_EQ(FindOverride(*read, "kb/l2/1", "bb"), nullptr) << "another version";
   EXPECT_EQ(FindOverride(*read, "kb/l2/9", "aa"), nullptr);
 }

@@ -13,6 +13,7 @@ namespace {
 
 constexpr double kMostBytes = 1e24;
 constexpr size_t kMostText = 16u << 20;
+constexpr size_t kMostReason = 1000;
 
 Result<BoundOverride> ReadOne(std::string_view task_id, const json::value& entry) {
   const auto wrong = [&](std::string_view what) {
@@ -23,7 +24,7 @@ Result<BoundOverride> ReadOne(std::string_view task_id, const json::value& entry
   if (object == nullptr) return wrong("must be an object");
   BoundOverride found;
   found.task_sha256 = GetString(*object, "task_sha256");
-  found.reason = GetString(*object, "reason");
+  found.reason = CleanText(TruncateMiddle(GetString(*object, "reason"), kMostReason));
   if (found.reason.empty()) return wrong("gives no reason");
   if (found.task_sha256.empty()) return wrong("names no task_sha256");
   const std::tuple<std::string_view, std::optional<double>*, double> figures[] = {

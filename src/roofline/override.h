@@ -10,10 +10,11 @@
 namespace assay {
 
 /// What a person knows of a task that its reference does not show. Each figure replaces the traced
-/// one; a task whose source has another hash is not meant.
+/// one where that is larger (a task has several sizes); a task whose source has another hash is not
+/// meant.
 struct BoundOverride {
   std::string task_sha256;
-  std::string reason;  ///< never empty
+  std::string reason;  ///< never empty, clean, at most 1000 bytes
   std::optional<double> read_bytes;
   std::optional<double> write_bytes;
   std::optional<double> matrix_scale;  ///< of the matrix work, in [0, 1]

@@ -12,6 +12,8 @@ namespace {
 
 // Bounds are computed to a fraction of a percent, but clocks of a card drift against its table.
 constexpr double kTolerance = 0.03;
+// The interval is in part the submission's own doing.
+constexpr double kMostUncertainty = 0.05;
 // One byte at the fastest memory, and four months.
 constexpr double kLeastUs = 1e-9;
 constexpr double kMostUs = 1e13;
@@ -19,6 +21,11 @@ constexpr double kMost = 1e24;  // Bytes.
 
 /// As the rest of a verdict: six significant digits.
 double Rounded(double value) { return std::strtod(fmt::format("{:.6g}", value).c_str(), nullptr); }
+
+/// The time as long as clock and bound leave open.
+double Longest(double time_us, double uncertainty) {
+  return time_us * (1 + kTolerance + std::min(uncertainty, kMostUncertainty));
+}
 
 Result<double> Time(const json::object& object, const char* name) {
   const double time = GetDouble(object, name, -1);
@@ -39,7 +46,7 @@ double Uncertainty(const Ratio& speedup) {
 
 Plausibility CheckPlausible(const RooflineReport& report, double time_us, double uncertainty) {
   if (report.bound_us <= time_us) return Plausibility::kNormal;
-  const double longest_us = time_us * (1 + kTolerance + uncertainty);
+  const double longest_us = Longest(time_us, uncertainty);
   if (report.bound_us <= longest_us) return Plausibility::kAtRoof;
   return report.traffic_us > 0 && report.traffic_us <= longest_us ? Plausibility::kCollapse
                                                                   : Plausibility::kSuperluminal;
@@ -49,7 +56,7 @@ bool Collapsed(const RooflineReport& report, double time_us, double uncertainty)
   const Plausibility plausibility = CheckPlausible(report, time_us, uncertainty);
   if (Unexplained(plausibility) || !report.written_us)
     return plausibility == Plausibility::kCollapse;
-  return *report.written_us > time_us * (1 + kTolerance + uncertainty);
+  return *report.written_us > Longest(time_us, uncertainty);
 }
 
 void SetFraction(double time_us, RooflineReport* report) {

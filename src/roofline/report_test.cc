@@ -46,6 +46,8 @@ TEST(RooflineReport, PlausibilityKnowsBoundToleranceAndClock) {
   EXPECT_EQ(check(103.1, 100, 0), Plausibility::kSuperluminal);
   EXPECT_EQ(check(103.1, 100, 0.01), Plausibility::kAtRoof);
   EXPECT_EQ(check(200, 100, 0.01), Plausibility::kSuperluminal);
+  EXPECT_EQ(check(108, 100, 9), Plausibility::kAtRoof);
+  EXPECT_EQ(check(109, 100, 9), Plausibility::kSuperluminal) << "noise explains no factor";
 }
 
 TEST(RooflineReport, ATimeThatOnlyArithmeticForbidsIsACollapse) {

@@ -19,6 +19,10 @@ constexpr FlagInfo kFlags[] = {
      "The time is less than the reference's arithmetic takes, not less than its traffic takes: the "
      "result follows from less work. It is paid once an override of the task's bound says so.",
      true},
+    {"constant_input",
+     "get_inputs() gives one of the task's inputs the same values from every seed: what is computed "
+     "from it alone can be remembered.",
+     false},
     {"decoy",
      "The submission's own kernels do not do the work: library kernels do, or the result is "
      "right without them.",

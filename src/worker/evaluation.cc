@@ -210,6 +210,7 @@ Outcome Evaluation::Prepare() {
   if (shape_.same_inputs && records_.void_reason.empty())
     records_.void_reason = "get_inputs() gives the same inputs from every seed";
   if (shape_.draws > 0) records_.flags.emplace_back("statistical");
+  if (shape_.constant_inputs) records_.flags.emplace_back("constant_input");
   // Now that the task is known, its arity is too.
   if (shape_.forward_inputs >= 0) {
     LintOptions options;

@@ -73,6 +73,7 @@ class Evaluation {
   Outcome Check();
   Outcome Trial(int number);
   Outcome VerifyCall(bool native);
+  Outcome AnotherCall();
   Outcome Repeat(const std::vector<uint64_t>& seeds, std::string_view family);
   Outcome Draws(bool first, const std::string& family, bool native);
   template <typename Note>

@@ -113,6 +113,7 @@ Result<TaskShape> Judge::Examine(int lane, const Task& task, const std::string& 
   shape.draws = static_cast<int>(GetInt(reply.body, "draws"));
   shape.general_shapes = GetBool(reply.body, "general_shapes");
   shape.same_inputs = GetBool(reply.body, "same_inputs");
+  shape.constant_inputs = GetBool(reply.body, "constant_inputs");
   shape.precision = GetString(reply.body, "precision");
   if (const json::array& families = GetArray(reply.body, "families"); !families.empty()) {
     shape.families.clear();

@@ -25,6 +25,7 @@ struct TaskShape {
   int draws = 0;  ///< calls on the same inputs that a trial takes because outputs are random; 0:
                   ///< none are
   bool general_shapes = false;  ///< the task asks for other sizes of its inputs, too
+  bool constant_inputs = false;  ///< one of them is, and large
   bool same_inputs = false;     ///< the task's own inputs are the same from every seed
   std::string precision;        ///< of float32 matrix work: "default", "ieee", "tf32"
   std::vector<std::string> families = {"native"};  ///< of inputs, that trials may use

@@ -4,7 +4,6 @@ Task: tests/honest/tasks/overlapping_windows.py
 Trick: elements of one input share memory; other families of inputs cannot be stored there
 Device: any
 Expect: correct
-Known: other families are drawn as if no elements shared memory, and the submission is accused of the difference
 """
 
 import torch

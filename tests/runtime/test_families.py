@@ -101,6 +101,14 @@ def test_rare_differs_from_native_in_a_few_secret_elements(make):
     assert values.min() < 0 < values.max() and 2**-6 <= values.abs().min() and values.abs().max() <= 2**6
 
 
+@pytest.mark.parametrize("shape, stride", [((64, 16), (4, 1)), ((40, 40), (2, 2)), ((9, 64), (0, 1))])
+def test_inputs_whose_elements_share_memory_stay_as_they_are(shape, stride):
+    memory = torch.rand(4096)
+    assert families.kind_of(memory.as_strided(shape, stride)) == "fixed"
+    assert families.kind_of(memory.as_strided((16, 64), (1, 32))) == "uniform", "gaps are none"
+    assert families.kind_of(memory.view(64, 64).t()) == "uniform"
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_rare_elements_are_of_all_sizes_and_signs_wherever_they_stand(seed):
     x = torch.zeros(1 << 14)

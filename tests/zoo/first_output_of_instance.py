@@ -9,7 +9,6 @@ Source: own invention, against the repeated call
 Device: any
 Expect: incorrect
 Run: check
-Known: no instance is asked about two different inputs where nothing is timed
 """
 
 import torch

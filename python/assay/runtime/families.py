@@ -31,8 +31,7 @@ GROWTH = 2.0**20  # of the largest output: a product over many factors is near t
 
 def kind_of(tensor: torch.Tensor) -> str:
     """"uniform" for U[0, 1), "normal" for N(0, s), "fixed" for everything that stays as it is."""
-    overlapping = any(step == 0 and size > 1 for size, step in zip(tensor.shape, tensor.stride()))
-    if not tensor.is_floating_point() or tensor.dtype.itemsize < 2 or tensor.numel() < LEAST or overlapping:
+    if not tensor.is_floating_point() or tensor.dtype.itemsize < 2 or tensor.numel() < LEAST or _overlaps(tensor):
         return "fixed"
     flat = tensor.reshape(-1)
     sample = flat[:: max(1, flat.numel() // SAMPLE)].double()
@@ -46,6 +45,16 @@ def kind_of(tensor: torch.Tensor) -> str:
     if low < 0 < high and abs(mean) < doubt * spread and abs(near - 0.6827) < doubt:
         return "normal"
     return "fixed"
+
+
+def _overlaps(tensor: torch.Tensor) -> bool:
+    """Whether elements may share memory, so that not each can have a value of its own."""
+    reach = 0
+    for step, size in sorted((step, size) for size, step in zip(tensor.shape, tensor.stride()) if size > 1):
+        if step <= reach:
+            return True
+        reach += step * (size - 1)
+    return False
 
 
 def kinds_of(tensors: list[torch.Tensor]) -> list[str]:

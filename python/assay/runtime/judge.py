@@ -116,6 +116,7 @@ class Judge:
             "precision": task.precision,
             "general_shapes": task.general_shapes,
             "same_inputs": task.same_inputs,
+            "constant_inputs": task.constant_inputs,
             "work": task.work,
         }
 

@@ -22,6 +22,7 @@ EXACT_BUDGET_S = 0.25  # a float64 reference slower than this runs in one trial 
 INITIAL_FLAGS = modules.Flags()  # as torch has them, before any task was imported
 LARGEST_EXACT = 4 << 30  # bytes of inputs and outputs that are computed in float64 to admit a family
 SLOWEST_FAMILY_US = 200e3  # a slower reference is asked its own inputs only
+ADMITTING_DRAWS = 3  # with each of which a family's inputs must be well conditioned
 MORE_RUNS = 2  # of a reference that draws random numbers, to see which outputs they reach
 RARE_RUNS, RARE_S = 30, 0.5  # ... and as long as they seem to reach none
 ROW_S = 8e-3  # of calls that are timed in a row to learn how long the reference takes
@@ -72,9 +73,10 @@ class Task:
         inputs = self.draw(seed=2)
         self.input_tree, tensors = tree.flatten(inputs)
         # get_inputs() may seed its own generator: then one answer, once found, is right for ever.
-        others = tree.flatten(self.draw(seed=3))[1]
-        self.same_inputs = all(a.shape == b.shape and same_bits(a, b) for a, b in zip(tensors, others))
-        del others
+        others = self.draw(seed=3)
+        same = [a.shape == b.shape and same_bits(a, b) for a, b in zip(tensors, tree.flatten(others)[1])]
+        self.same_inputs = all(same)
+        self.constant_inputs = any(held and a.numel() >= families.LEAST for held, a in zip(same, tensors))
         self.input_places, self.input_bytes = tree.layout(tensors, 0, keep_strides=True)
         before = [t.clone(memory_format=torch.preserve_format) for t in tensors]
         self.kinds = families.kinds_of(tensors)
@@ -91,10 +93,14 @@ class Task:
         drawn = modules.random_state() != before_second
         self.reference_us = self.time_calls(fresh())
         self.output_tree, outputs = tree.flatten(first)
+        self.require_one_form(outputs, tensors, others)
+        del others
         self.output_places, self.output_bytes = tree.layout(outputs, 0, keep_strides=False)
         self.output_dtypes = [t.dtype for t in outputs]
         self.indexed = indices.find(tree.flatten(fresh())[1], outputs)
         self.random = chance.random_outputs(outputs, tree.flatten(second)[1])
+        if self.random and not drawn:
+            self.require_no_state(outputs, fresh())
         begin = time.perf_counter()
         for more in range(RARE_RUNS if drawn else 0):  # a whole layer may be left out now and then
             if more >= MORE_RUNS and (self.random or time.perf_counter() - begin > RARE_S):
@@ -118,15 +124,41 @@ class Task:
         self.work = self.trace(fresh())
         self.model = None  # the module stays loaded, gigabytes of weights do not
 
+    def require_one_form(self, outputs: list[torch.Tensor], tensors: list[torch.Tensor], others: list) -> None:
+        """Raises ValueError where other inputs give outputs of another form."""
+        if any(a.shape != b.shape for a, b in zip(tensors, tree.flatten(others)[1])):
+            return  # what a draw gives is said where it is stored
+        form, found = tree.flatten(self.run(self.model, others, torch_seed=11))
+        if form != self.output_tree or any(a.shape != b.shape or a.dtype != b.dtype for a, b in zip(outputs, found)):
+            raise ValueError(
+                "the reference's outputs have shapes, types or plain numbers that depend on the values of its"
+                " inputs; return tensors of fixed shapes (a 0-d tensor in place of .item())"
+            )
+
+    def require_no_state(self, outputs: list[torch.Tensor], inputs: list) -> None:
+        """For outputs that differ between two runs although no random numbers were drawn: raises ValueError
+        where those of a new module's first run are the same again. Else they are a race's."""
+        self.build(seed=1)
+        again = tree.flatten(self.run(self.model, inputs, torch_seed=11))[1]
+        if not chance.random_outputs(outputs, again):
+            raise ValueError(
+                "the reference keeps state: on the same inputs a second call gives other outputs, and no single"
+                " one is right; return the state, or put the module into eval mode"
+            )
+
     def admits(self, family: str, native_outputs: list[torch.Tensor]) -> bool:
-        """Whether trials may ask for inputs of another family. Where float64 is slow, this is the only
-        run of it with that family: what it tells of eager's error holds for all trials."""
+        """Whether trials may ask for inputs of another family. Where float64 is slow, these are the only
+        runs of it with that family: what they tell of eager's error holds for all trials."""
         slow = self.reference_us > SLOWEST_FAMILY_US
         large = self.input_bytes + self.output_bytes > LARGEST_EXACT
         if slow or all(kind == "fixed" for kind in self.kinds):
             return False
+        # What only some draws are ill-conditioned with, an honest submission must not meet by chance.
+        return all(self.admits_draw(2 + k, family, native_outputs, large) for k in range(1 if large else ADMITTING_DRAWS))
+
+    def admits_draw(self, seed: int, family: str, native_outputs: list[torch.Tensor], large: bool) -> bool:
         try:
-            outputs, exact = self.expected(self.draw(2, family), not large and not self.random, family)
+            outputs, exact = self.expected(self.draw(seed, family), not large and not self.random, family)
         except Exception:  # a reference may refuse what it was not written for
             return False
         if not families.admits(native_outputs, outputs, family):
@@ -177,8 +209,11 @@ class Task:
         return best
 
     def for_lane(self) -> "Task":
-        """The same task with weights of its own; what is known of eager's error is shared."""
-        return copy.copy(self)
+        """The same task with weights of its own. What is known of eager's error is that of the examination:
+        a verdict must not rest on what other submissions met."""
+        twin = copy.copy(self)
+        twin.eager_errors = copy.deepcopy(self.eager_errors)
+        return twin
 
     def build(self, seed: int) -> None:
         """Fresh weights; the float64 twin is made when it is first needed."""
