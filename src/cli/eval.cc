@@ -16,6 +16,7 @@ struct Options {
   std::string output;
   std::string require_sandbox = "none";
   std::string secret_file;
+  std::string overrides;
   std::vector<std::string> baselines;
   std::string baseline = kEager;
   std::string shape_jitter = "report";
@@ -38,6 +39,7 @@ Result<EngineOptions> MakeEngineOptions(const Options& options) {
   engine.device.device = options.device;
   engine.device.limits = options.limits;
   ASSAY_ASSIGN_OR_RETURN(engine.device.require_sandbox, ParseSandboxLevel(options.require_sandbox));
+  ASSAY_ASSIGN_OR_RETURN(engine.device.overrides, LoadOverrides(options.overrides));
   if (!options.secret_file.empty()) {
     ASSAY_ASSIGN_OR_RETURN(engine.secret, ReadFile(options.secret_file, 4096));
     if (engine.secret.size() < 16)
@@ -155,6 +157,8 @@ void AddEval(CLI::App* app, int* exit_code) {
       ->capture_default_str();
   command->add_option("--secret-file", options->secret_file,
                       "key of the hidden seeds, to replay a run (default: random)");
+  command->add_option("--overrides", options->overrides,
+                      "a JSON file of corrections of tasks' bounds (docs/roofline.md)");
   command->add_option("--trials", options->limits.trials, "hidden-seed trials")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();

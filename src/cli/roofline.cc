@@ -109,15 +109,14 @@ Result<std::vector<json::object>> TraceAll(const Options& options,
 }
 
 Status Explain(const Options& options, const RooflineTarget& target, const Task& task,
-               const json::object& trace, const json::object& overrides, bool alone) {
+               const json::object& trace, const BoundOverrides& overrides, bool alone) {
   if (const std::string error = GetString(trace, "error"); !error.empty())
     return Err(ErrorCode::kUnavailable, "{} cannot be traced: {}", task.id,
                CleanText(TruncateMiddle(error, 1000)));
   ASSAY_ASSIGN_OR_RETURN(const Work work, ReadWork(trace));
-  ASSAY_ASSIGN_OR_RETURN(const std::optional<BoundOverride> by,
-                         FindOverride(overrides, task.id, task.sha256));
   const Calibration* calibration = target.calibration ? &*target.calibration : nullptr;
-  const Bound bound = ComputeBound(work, target.card, calibration, by ? &*by : nullptr);
+  const Bound bound =
+      ComputeBound(work, target.card, calibration, FindOverride(overrides, task.id, task.sha256));
   if (options.as_json) {
     json::object line{{"task_id", task.id}, {"task_sha256", task.sha256}};
     for (const auto& [key, value] : ExplainJson(work, bound)) line[key] = value;
@@ -163,12 +162,8 @@ int RunRoofline(const Options& options) {
   if (options.cards) return ListCards(options.as_json);
   const Result<RooflineTarget> target = ChooseTarget(options);
   if (!target.ok()) return Report(target.error());
-  json::object overrides;
-  if (!options.overrides.empty()) {
-    Result<json::object> read = ReadDocument(options.overrides);
-    if (!read.ok()) return Report(read.error());
-    overrides = std::move(*read);
-  }
+  const Result<BoundOverrides> overrides = LoadOverrides(options.overrides);
+  if (!overrides.ok()) return Report(overrides.error());
   Result<TaskRegistry> registry = OpenTasks(options.specs, ChoosePython(options.python));
   if (!registry.ok()) return Report(registry.error());
   std::vector<std::shared_ptr<const Task>> tasks = registry->tasks();
@@ -183,7 +178,7 @@ int RunRoofline(const Options& options) {
   int worst = kExitOk;
   for (size_t i = 0; i < tasks.size(); ++i) {
     const Status explained =
-        Explain(options, *target, *tasks[i], (*traces)[i], overrides, !options.task.empty());
+        Explain(options, *target, *tasks[i], (*traces)[i], *overrides, !options.task.empty());
     if (!explained.ok()) worst = std::max(worst, Report(explained.error()));
   }
   return worst;

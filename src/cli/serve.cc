@@ -24,6 +24,7 @@ struct Options {
   std::string python;
   std::string secret_file;
   std::string require_sandbox = "none";
+  std::string overrides;
   std::string runner = "engine";
   double echo_delay_ms = 0;
   double drain_s = 30;
@@ -77,6 +78,7 @@ Status Complete(Options* options) {
     serve.port = static_cast<uint16_t>(*environment.host.port);
   serve.device.python = ChoosePython(options->python);
   ASSAY_ASSIGN_OR_RETURN(serve.device.require_sandbox, ParseSandboxLevel(options->require_sandbox));
+  ASSAY_ASSIGN_OR_RETURN(serve.device.overrides, LoadOverrides(options->overrides));
   if (!options->secret_file.empty()) {
     ASSAY_ASSIGN_OR_RETURN(serve.secret, ReadFile(options->secret_file, 4096));
     if (serve.secret.size() < 16)
@@ -210,6 +212,8 @@ void AddOptions(CLI::App* command, Options* options) {
       ->capture_default_str();
   command->add_option("--secret-file", options->secret_file,
                       "key of the hidden seeds, to replay verdicts (default: random)");
+  command->add_option("--overrides", options->overrides,
+                      "a JSON file of corrections of tasks' bounds (docs/roofline.md)");
   command->add_option("--store", serve.store,
                       "SQLite file of jobs and verdicts (default: below $XDG_STATE_HOME)");
   command

@@ -37,12 +37,16 @@ std::string WhyMasked(const Facts& facts, const Parameters& parameters) {
   if (facts.void_task && !parameters.Flag(kPayVoid))
     return "masked: a trivial program passes this task";
   if (facts.correct && facts.times && facts.roofline) {
-    const double bound = facts.roofline->bound_us;
     const double time = facts.times->candidate_us;
-    if (CheckPlausible(bound, time, Uncertainty(facts.times->speedup)) ==
-        Plausibility::kSuperluminal)
-      return fmt::format("masked: {:.4g} us is less than the bound of {:.4g} us; one is wrong",
-                         time, bound);
+    const Plausibility plausibility =
+        CheckPlausible(*facts.roofline, time, Uncertainty(facts.times->speedup));
+    if (Unexplained(plausibility))
+      return fmt::format("masked: {:.4g} us is less than the {} of {:.4g} us; {}", time,
+                         plausibility == Plausibility::kCollapse ? "arithmetic" : "bound",
+                         facts.roofline->bound_us,
+                         plausibility == Plausibility::kCollapse
+                             ? "an override of the bound says whether algebra explains it"
+                             : "one is wrong");
   }
   return "";
 }

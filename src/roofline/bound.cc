@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <tuple>
 
 namespace assay {
 namespace {
@@ -189,6 +188,8 @@ Bound ComputeBound(const Work& work, const Card& card, const Calibration* calibr
     write = override_by->write_bytes.value_or(write);
     scale = override_by->matrix_scale.value_or(1);
     bound.notes.push_back("override: " + override_by->reason);
+    bound.override_reason = override_by->reason;
+    bound.written_us = ComputeBound(work, card, calibration, nullptr).bound_us;
   }
   double gbs = card.dram_gbs;
   if (calibration != nullptr && card.datasheet)
@@ -215,6 +216,7 @@ Bound ComputeBound(const Work& work, const Card& card, const Calibration* calibr
   const BoundTerm& largest = Largest(bound.bound_terms);
   bound.bound_us = largest.us;
   bound.limiter = largest.name;
+  bound.traffic_us = std::max(bound.bound_terms.front().us, launch);
   bound.eager_us = work.eager_bytes / gbs / 1e3;
   const double fused_us = std::max((read + write) / gbs / 1e3, bound.bound_us);
   bound.fusion_gain = std::max(bound.eager_us / fused_us, 1.0);
@@ -235,44 +237,10 @@ RooflineReport ToReport(const Bound& bound) {
           .precision = bound.precision,
           .source = bound.source,
           .bytes = bound.bytes,
-          .fusion_gain = bound.fusion_gain};
-}
-
-Result<std::optional<BoundOverride>> FindOverride(const json::object& overrides,
-                                                  const std::string& task_id,
-                                                  const std::string& task_sha256) {
-  const json::value* entry = overrides.if_contains(task_id);
-  if (entry == nullptr) return std::optional<BoundOverride>();
-  const auto wrong = [&](std::string_view what) {
-    return Err(ErrorCode::kInvalid, "the override of {} {}", task_id, what);
-  };
-  const json::object* object = entry->if_object();
-  if (object == nullptr) return wrong("must be an object");
-  BoundOverride found{.task_sha256 = GetString(*object, "task_sha256"),
-                      .reason = GetString(*object, "reason"),
-                      .read_bytes = {},
-                      .write_bytes = {},
-                      .matrix_scale = {}};
-  if (found.reason.empty()) return wrong("gives no reason");
-  if (found.task_sha256.empty()) return wrong("names no task_sha256");
-  const std::tuple<const char*, std::optional<double>*, double> figures[] = {
-      {"read_bytes", &found.read_bytes, 1e24},
-      {"write_bytes", &found.write_bytes, 1e24},
-      {"matrix_scale", &found.matrix_scale, 1}};
-  for (const auto& [key, value] : *object) {
-    if (key == "task_sha256" || key == "reason") continue;
-    const auto figure = std::find_if(std::begin(figures), std::end(figures), [&](const auto& each) {
-      return key == std::string_view(std::get<0>(each));
-    });
-    if (figure == std::end(figures))
-      return wrong(fmt::format("has an unknown member '{}'", std::string_view(key)));
-    const double number = value.is_number() ? value.to_number<double>() : -1;
-    if (!(number >= 0 && number <= std::get<2>(*figure)))
-      return wrong(fmt::format("needs {} in [0, {}]", std::get<0>(*figure), std::get<2>(*figure)));
-    *std::get<1>(*figure) = number;
-  }
-  if (found.task_sha256 != task_sha256) return std::optional<BoundOverride>();
-  return std::optional<BoundOverride>(found);
+          .fusion_gain = bound.fusion_gain,
+          .traffic_us = bound.traffic_us,
+          .override_reason = bound.override_reason,
+          .written_us = bound.written_us};
 }
 
 }  // namespace assay

@@ -179,27 +179,39 @@ TEST(Bound, NeverAboveTheCalibratedTime) {
 }
 
 TEST(Bound, OverridesNeedTheTaskAndAReason) {
-  const json::object overrides{
+  const json::object document{
       {"kb/l2/1",
        {{"task_sha256", "aa"},
         {"reason", "the sum makes it a matrix-vector product"},
         {"matrix_scale", 0.01},
         {"read_bytes", 480e6}}},
-      {"kb/l2/2", {{"task_sha256", "aa"}}},
-      {"kb/l2/3", {{"task_sha256", "aa"}, {"reason", "x"}, {"matrix_scale", 2}}},
-      {"kb/l2/4", {{"task_sha256", "aa"}, {"reason", "x"}, {"read_byte", 2}}},
-      {"kb/l2/5", 3}};
-  const auto found = FindOverride(overrides, "kb/l2/1", "aa");
-  ASSERT_TRUE(found.ok());
-  ASSERT_TRUE(found->has_value());
+  };
+  const Result<BoundOverrides> read = ReadOverrides(document);
+  ASSERT_TRUE(read.ok());
+  const BoundOverride* found = FindOverride(*read, "kb/l2/1", "aa");
+  ASSERT_NE(found, nullptr);
   const Work work = Multiplies(1e12, "bfloat16");
-  const Bound bound = ComputeBound(work, *FindCard("H200"), nullptr, &**found);
-  EXPECT_NEAR(bound.bound_us, 100, 1) << "its memory, no longer its arithmetic";
-  EXPECT_THAT(bound.notes, Contains(HasSubstr("matrix-vector")));
-  EXPECT_FALSE((*FindOverride(overrides, "kb/l2/1", "bb")).has_value()) << "another version";
-  EXPECT_FALSE((*FindOverride(overrides, "kb/l2/9", "aa")).has_value());
-  for (const char* bad : {"kb/l2/2", "kb/l2/3", "kb/l2/4", "kb/l2/5"})
-    EXPECT_FALSE(FindOverride(overrides, bad, "aa").ok()) << bad;
+  const RooflineReport report = ToReport(ComputeBound(work, *FindCard("H200"), nullptr, found));
+  EXPECT_NEAR(report.bound_us, 100, 1) << "its memory, no longer its arithmetic";
+  EXPECT_EQ(report.bound_us, report.traffic_us);
+  EXPECT_THAT(report.override_reason, HasSubstr("matrix-vector"));
+  EXPECT_EQ(report.written_us, ComputeBound(work, *FindCard("H200"), nullptr, nullptr).bound_us);
+  EXPECT_EQ(FindOverride(*read, "kb/l2/1", "bb"), nullptr) << "another version";
+  EXPECT_EQ(FindOverride(*read, "kb/l2/9", "aa"), nullptr);
+}
+
+TEST(Bound, OverridesThatAreMalformedAreRefused) {
+  const json::object bad{
+      {"no reason", {{"task_sha256", "aa"}}},
+      {"no task", {{"reason", "x"}, {"matrix_scale", 1}}},
+      {"more work", {{"task_sha256", "aa"}, {"reason", "x"}, {"matrix_scale", 2}}},
+      {"misspelt", {{"task_sha256", "aa"}, {"reason", "x"}, {"read_byte", 2}}},
+      {"a number", 3}};
+  for (const auto& [id, entry] : bad) {
+    const Result<BoundOverrides> read = ReadOverrides({{id, entry}});
+    ASSERT_FALSE(read.ok()) << id;
+    EXPECT_THAT(read.error().message, HasSubstr(std::string(id)));
+  }
 }
 
 TEST(Bound, FusionGainsWhatEagerMovesMore) {

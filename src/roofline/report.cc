@@ -37,10 +37,19 @@ double Uncertainty(const Ratio& speedup) {
   return speedup.value > 0 ? (speedup.high - speedup.low) / (2 * speedup.value) : 0;
 }
 
-Plausibility CheckPlausible(double bound_us, double time_us, double uncertainty) {
-  if (bound_us <= time_us) return Plausibility::kNormal;
-  return bound_us <= time_us * (1 + kTolerance + uncertainty) ? Plausibility::kAtRoof
-                                                              : Plausibility::kSuperluminal;
+Plausibility CheckPlausible(const RooflineReport& report, double time_us, double uncertainty) {
+  if (report.bound_us <= time_us) return Plausibility::kNormal;
+  const double longest_us = time_us * (1 + kTolerance + uncertainty);
+  if (report.bound_us <= longest_us) return Plausibility::kAtRoof;
+  return report.traffic_us > 0 && report.traffic_us <= longest_us ? Plausibility::kCollapse
+                                                                  : Plausibility::kSuperluminal;
+}
+
+bool Collapsed(const RooflineReport& report, double time_us, double uncertainty) {
+  const Plausibility plausibility = CheckPlausible(report, time_us, uncertainty);
+  if (Unexplained(plausibility) || !report.written_us)
+    return plausibility == Plausibility::kCollapse;
+  return *report.written_us > time_us * (1 + kTolerance + uncertainty);
 }
 
 void SetFraction(double time_us, RooflineReport* report) {
@@ -58,6 +67,11 @@ json::object ToJson(const RooflineReport& report) {
   out["source"] = report.source;
   out["bytes"] = Rounded(report.bytes);
   out["fusion_gain"] = Rounded(report.fusion_gain);
+  out["traffic_us"] = Rounded(report.traffic_us);
+  out["override"] =
+      report.override_reason.empty() ? json::value(nullptr) : json::value(report.override_reason);
+  out["written_us"] =
+      report.written_us ? json::value(Rounded(*report.written_us)) : json::value(nullptr);
   return out;
 }
 
@@ -68,6 +82,15 @@ Result<RooflineReport> ReadRoofline(const json::object& object) {
   if (calibrated != nullptr && !calibrated->is_null()) {
     ASSAY_ASSIGN_OR_RETURN(report.calibrated_us, Time(object, "calibrated_us"));
   }
+  // Members that came later than the schema may be absent.
+  const json::value* written = object.if_contains("written_us");
+  if (written != nullptr && !written->is_null()) {
+    ASSAY_ASSIGN_OR_RETURN(report.written_us, Time(object, "written_us"));
+  }
+  if (GetDouble(object, "traffic_us", 0) != 0) {
+    ASSAY_ASSIGN_OR_RETURN(report.traffic_us, Time(object, "traffic_us"));
+  }
+  report.override_reason = GetString(object, "override");
   report.fraction = GetDouble(object, "fraction", 0);
   if (!(report.fraction >= 0 && report.fraction <= 1))
     return Err(ErrorCode::kInvalid, "roofline.fraction must be in [0, 1]");

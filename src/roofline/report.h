@@ -21,6 +21,10 @@ struct RooflineReport {
   double bytes = 0;        ///< that any program must move; 0 unknown
   double fusion_gain = 0;  ///< the most that moving no more than that gains over the reference's
                            ///< operators one by one; 0 unknown
+  double traffic_us = 0;   ///< the bound without any arithmetic; 0 unknown
+  /// A person's correction of the bound (BoundOverride): why, and the bound without it.
+  std::string override_reason;
+  std::optional<double> written_us;
 };
 
 /// The time that a reward or a fraction aims at: the calibrated one where there is one, but never
@@ -30,16 +34,27 @@ double Attainable(const RooflineReport& report);
 /// How a time stands against the bound, which it cannot be below.
 enum class Plausibility {
   kNormal,
-  kAtRoof,        ///< below the bound by less than bound and clock can be wrong: counts as 1
-  kSuperluminal,  ///< below it by more: measurement, bound or submission is wrong; pays nothing yet
+  kAtRoof,  ///< below the bound by less than bound and clock can be wrong: counts as 1
+  /// Below what the reference's arithmetic takes, not below what its traffic takes: algebra may
+  /// have made the work vanish. Pays nothing until an override of the bound says that it does.
+  kCollapse,
+  kSuperluminal,  ///< below both by more: measurement, bound or submission is wrong; the same
 };
+
+/// Whether rewards wait until somebody knows why the time is that short.
+inline bool Unexplained(Plausibility plausibility) {
+  return plausibility >= Plausibility::kCollapse;
+}
 
 /// Relative uncertainty of a measured time: half the width of the speedup's interval.
 double Uncertainty(const Ratio& speedup);
 
-/// Superluminal when bound / time exceeds 1 + 0.03 + `uncertainty`. All arguments finite, times
-/// > 0.
-Plausibility CheckPlausible(double bound_us, double time_us, double uncertainty);
+/// Below a bound is what bound / time exceeds by more than 1 + 0.03 + `uncertainty`. All arguments
+/// finite, times > 0.
+Plausibility CheckPlausible(const RooflineReport& report, double time_us, double uncertainty);
+
+/// Whether the result follows from less arithmetic than the reference spends, explained or not.
+bool Collapsed(const RooflineReport& report, double time_us, double uncertainty);
 
 /// Fills `fraction` for a measured time.
 void SetFraction(double time_us, RooflineReport* report);

@@ -36,13 +36,43 @@ TEST(RooflineReport, FractionIsAtMostOne) {
 }
 
 TEST(RooflineReport, PlausibilityKnowsBoundToleranceAndClock) {
-  EXPECT_EQ(CheckPlausible(100, 100, 0), Plausibility::kNormal);
-  EXPECT_EQ(CheckPlausible(100, 100.1, 0), Plausibility::kNormal);
-  EXPECT_EQ(CheckPlausible(100, 99.9, 0), Plausibility::kAtRoof);
-  EXPECT_EQ(CheckPlausible(102.9, 100, 0), Plausibility::kAtRoof);
-  EXPECT_EQ(CheckPlausible(103.1, 100, 0), Plausibility::kSuperluminal);
-  EXPECT_EQ(CheckPlausible(103.1, 100, 0.01), Plausibility::kAtRoof);
-  EXPECT_EQ(CheckPlausible(200, 100, 0.01), Plausibility::kSuperluminal);
+  const auto check = [](double bound_us, double time_us, double uncertainty) {
+    return CheckPlausible({.bound_us = bound_us}, time_us, uncertainty);
+  };
+  EXPECT_EQ(check(100, 100, 0), Plausibility::kNormal);
+  EXPECT_EQ(check(100, 100.1, 0), Plausibility::kNormal);
+  EXPECT_EQ(check(100, 99.9, 0), Plausibility::kAtRoof);
+  EXPECT_EQ(check(102.9, 100, 0), Plausibility::kAtRoof);
+  EXPECT_EQ(check(103.1, 100, 0), Plausibility::kSuperluminal);
+  EXPECT_EQ(check(103.1, 100, 0.01), Plausibility::kAtRoof);
+  EXPECT_EQ(check(200, 100, 0.01), Plausibility::kSuperluminal);
+}
+
+TEST(RooflineReport, ATimeThatOnlyArithmeticForbidsIsACollapse) {
+  const RooflineReport report{.bound_us = 100, .limiter = "matrix", .traffic_us = 20};
+  const auto check = [&](double time_us) { return CheckPlausible(report, time_us, 0); };
+  EXPECT_EQ(check(99), Plausibility::kAtRoof);
+  EXPECT_EQ(check(50), Plausibility::kCollapse);
+  EXPECT_EQ(check(19.9), Plausibility::kCollapse);
+  EXPECT_EQ(check(19), Plausibility::kSuperluminal);
+  for (const double time_us : {50.0, 19.0}) EXPECT_TRUE(Unexplained(check(time_us)));
+  EXPECT_FALSE(Unexplained(check(99)));
+  EXPECT_TRUE(Collapsed(report, 50, 0));
+  EXPECT_FALSE(Collapsed(report, 99, 0));
+  EXPECT_FALSE(Collapsed(report, 19, 0)) << "not even the traffic fits";
+}
+
+TEST(RooflineReport, AnOverrideExplainsACollapse) {
+  const RooflineReport report{.bound_us = 20,
+                              .limiter = "memory",
+                              .traffic_us = 20,
+                              .override_reason = "the sum makes it a matrix-vector product",
+                              .written_us = 100};
+  EXPECT_EQ(CheckPlausible(report, 50, 0), Plausibility::kNormal);
+  EXPECT_TRUE(Collapsed(report, 50, 0));
+  EXPECT_FALSE(Collapsed(report, 120, 0));
+  EXPECT_EQ(CheckPlausible(report, 15, 0), Plausibility::kSuperluminal);
+  EXPECT_FALSE(Collapsed(report, 15, 0));
 }
 
 TEST(RooflineReport, UncertaintyIsHalfTheInterval) {

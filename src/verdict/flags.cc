@@ -16,7 +16,8 @@ constexpr FlagInfo kFlags[] = {
      "The submission's own clock claimed too little or was malformed; the outside clock was paid.",
      true},
     {"collapse",
-     "The result follows from far less work than the reference does; check that the task means it.",
+     "The time is less than the reference's arithmetic takes, not less than its traffic takes: the "
+     "result follows from less work. It is paid once an override of the task's bound says so.",
      true},
     {"decoy",
      "The submission's own kernels do not do the work: library kernels do, or the result is "
@@ -40,11 +41,13 @@ constexpr FlagInfo kFlags[] = {
      "asks for again.",
      true},
     {"noisy", "The interval of the speedup is wide; measure again on a quieter machine.", false},
+    {"nondeterministic",
+     "Two calls on the same inputs gave different bits, both within the tolerance: atomics, or a "
+     "race that has not shown yet.",
+     true},
     {"output_reused",
      "Every call returns the same buffer; a caller who keeps a result will see it overwritten.",
      true},
-    {"own_inputs_defined",
-     "The submission defines input functions or sizes; the task's own were used.", true},
     {"reduced_precision",
      "The values agree with float64 in far fewer bits than the reference's: TF32 or half precision "
      "was used inside.",

@@ -50,7 +50,8 @@ inline Records CorrectRecords() {
                       .precision = "",
                       .source = "calibrated",
                       .bytes = 134217728,
-                      .fusion_gain = 2.5};
+                      .fusion_gain = 2.5,
+                      .traffic_us = 27.9620267};
   records.phases_ms = {{"lint", 0.41234567}, {"load", 312.5}, {"check", 120.25}, {"time", 402}};
   records.stdout_text = "autotune: picked BLOCK=1024\n";
   records.environment = {{"gpu", "NVIDIA H200"},  {"driver", "580.65.06"}, {"torch", "2.11.0"},

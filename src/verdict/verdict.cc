@@ -197,7 +197,7 @@ void FillRoofline(Verdict* verdict) {
   const double time_us = verdict->candidate_us.median;
   SetFraction(time_us, &*verdict->roofline);
   verdict->plausibility =
-      CheckPlausible(verdict->roofline->bound_us, time_us, Uncertainty(verdict->speedup));
+      CheckPlausible(*verdict->roofline, time_us, Uncertainty(verdict->speedup));
 }
 
 /// Notes on whose kernels do the work. What is not known to be another's counts as the
@@ -239,6 +239,9 @@ std::vector<std::string> CollectFlags(const Verdict& verdict) {
   if (records.profile && records.profile->profile) ProfileFlags(records, &flags);
   if (verdict.plausibility == Plausibility::kAtRoof) flags.emplace_back("at_roof");
   if (verdict.plausibility == Plausibility::kSuperluminal) flags.emplace_back("superluminal");
+  if (verdict.timed && verdict.roofline && verdict.speedup.value > 0 &&
+      Collapsed(*verdict.roofline, verdict.candidate_us.median, Uncertainty(verdict.speedup)))
+    flags.emplace_back("collapse");
   std::sort(flags.begin(), flags.end());
   flags.erase(std::unique(flags.begin(), flags.end()), flags.end());
   return flags;

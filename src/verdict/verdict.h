@@ -79,8 +79,8 @@ struct Verdict {
 /// A failure of the candidate's kind in a stage that runs no candidate code, and records without a
 /// failure that do not prove correctness (trials missing, rounds not measured or not verified), are
 /// the engine's own bugs: infra_error, with the contradiction as the error. Only `correct` pays.
-/// A time below the task's bound is flagged `superluminal`: one of the two is wrong, and rewards
-/// pay nothing for it until it is known which.
+/// A time below the task's bound is flagged `superluminal`, or `collapse` where only the
+/// reference's arithmetic would take longer: rewards pay nothing for it until it is known why.
 Verdict Decide(Records records);
 
 /// The `assay.verdict/1` document (schema/assay.verdict.1.json). `full` adds raw rounds, stdout and

@@ -214,7 +214,7 @@ TEST(Decide, FlagsAreSortedUniqueAndExplained) {
   EXPECT_THAT(Decide(records).flags, ElementsAre("library", "output_reused", "weights_seed"));
   for (const char* name : {"output_reused", "library", "decoy", "collapse", "triton_interpreter",
                            "clock_disagrees", "noisy", "weights_seed", "sandbox_degraded",
-                           "child_processes", "void_task", "own_inputs_defined"}) {
+                           "child_processes", "void_task", "nondeterministic"}) {
     ASSERT_NE(FindFlag(name), nullptr) << name;
     EXPECT_GT(FindFlag(name)->meaning.size(), 20u);
   }
@@ -317,7 +317,7 @@ TEST(Decide, ACardThatWasSlowedIsNamed) {
 
 Verdict WithBound(double bound_us) {
   Records records = test::CorrectRecords();
-  records.roofline->bound_us = bound_us;
+  records.roofline->bound_us = records.roofline->traffic_us = bound_us;
   return Decide(std::move(records));
 }
 
@@ -340,6 +340,22 @@ TEST(Decide, ATimeBelowTheBoundIsFlaggedButNotAFault) {
   EXPECT_THAT(below.flags, Contains("superluminal"));
   EXPECT_THAT(below.flags, Not(Contains("at_roof")));
   EXPECT_THAT(below.feedback, HasSubstr("superluminal"));
+}
+
+TEST(Decide, ATimeThatOnlyArithmeticForbidsIsACollapse) {
+  Records records = test::CorrectRecords();
+  const double time_us = Decide(records).candidate_us.median;
+  records.roofline->bound_us = time_us * 5;
+  records.roofline->traffic_us = time_us * 0.5;
+  const Verdict unexplained = Decide(records);
+  EXPECT_EQ(unexplained.status, VerdictStatus::kCorrect);
+  EXPECT_EQ(unexplained.plausibility, Plausibility::kCollapse);
+  EXPECT_THAT(unexplained.flags, Contains("collapse"));
+  EXPECT_THAT(unexplained.flags, Not(Contains("superluminal")));
+  records.roofline->written_us = std::exchange(records.roofline->bound_us, time_us * 0.5);
+  const Verdict explained = Decide(records);
+  EXPECT_EQ(explained.plausibility, Plausibility::kNormal);
+  EXPECT_THAT(explained.flags, Contains("collapse"));
 }
 
 TEST(Decide, WhatIsNotPaidHasNoFraction) {

@@ -61,6 +61,7 @@ Result<std::unique_ptr<Device>> Device::Open(const DeviceOptions& options) {
   device->cuda_ = gpu.has_value();
   device->size_ = gpu ? "gpu" : "cpu";
   device->limits_ = options.limits;
+  device->overrides_ = options.overrides;
   if (device->limits_.memory_bytes == 0) device->limits_.memory_bytes = HalfOfMemory();
   // A quarter of a card is left to contexts (0.5 GB a process) and to what torch caches.
   device->memory_bytes_ = gpu ? gpu->memory_total_bytes / 100 * 75 : HalfOfMemory();

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "gpu/nvml.h"
+#include "roofline/override.h"
 #include "roofline/target.h"
 #include "timing/timer_report.h"
 #include "worker/background.h"
@@ -23,6 +24,7 @@ struct DeviceOptions {
   std::string device = "auto";  ///< auto, cpu, cuda, cuda:N
   SandboxLevel require_sandbox = SandboxLevel::kNone;
   Limits limits;
+  BoundOverrides overrides;
 };
 
 /// One device with everything that serves it: zygote, judge, reference, warm pool, and the lock
@@ -42,6 +44,9 @@ class Device {
   /// What bounds are computed for, fixed when the device was opened so that rewards stay
   /// comparable; null where nothing is known of it.
   [[nodiscard]] const RooflineTarget* roofline() const { return roofline_ ? &*roofline_ : nullptr; }
+
+  /// What people know of tasks' bounds.
+  [[nodiscard]] const BoundOverrides& overrides() const { return overrides_; }
 
   /// What `assay timer-check` found of the instrument here; null where it never ran.
   [[nodiscard]] const TimerReport* timer() const { return timer_ ? &*timer_ : nullptr; }
@@ -99,6 +104,7 @@ class Device {
   Limits limits_;
   json::object environment_;
   std::optional<RooflineTarget> roofline_;
+  BoundOverrides overrides_;
   std::optional<TimerReport> timer_;
   std::unique_ptr<ClockGauge> clock_gauge_;
   DeviceLock lock_;

@@ -34,7 +34,7 @@ Verdict Engine::Evaluate(Submission submission, const Progress& progress) {
     submission.frugal = true;
     verdict = EvaluateOnce(submission, progress);
   }
-  if (verdict.plausibility != Plausibility::kSuperluminal) return verdict;
+  if (!Unexplained(verdict.plausibility)) return verdict;
   return Audit(submission, std::move(verdict), progress);
 }
 

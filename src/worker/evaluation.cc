@@ -217,9 +217,9 @@ Outcome Evaluation::Prepare() {
     if (Outcome outcome = LintSource(options); !Passed(outcome)) return outcome;
   }
   if (const RooflineTarget* target = device_->roofline(); target != nullptr && shape_.work)
-    records_.roofline =
-        ToReport(ComputeBound(*shape_.work, target->card,
-                              target->calibration ? &*target->calibration : nullptr, nullptr));
+    records_.roofline = ToReport(ComputeBound(
+        *shape_.work, target->card, target->calibration ? &*target->calibration : nullptr,
+        FindOverride(device_->overrides(), submission_.task->id, submission_.task->sha256)));
   PlanRounds();
   const size_t baselines = submission_.time ? submission_.modes.baselines.size() : 0;
   const LaneNeeds needs = {slots_,

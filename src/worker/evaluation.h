@@ -72,6 +72,8 @@ class Evaluation {
   Outcome Load();
   Outcome Check();
   Outcome Trial(int number);
+  Outcome VerifyCall(bool native);
+  Outcome Repeat(const std::vector<uint64_t>& seeds, std::string_view family);
   Outcome Draws(bool first, const std::string& family, bool native);
   template <typename Note>
   Outcome Judged(const Result<Comparison>& result, Note note);

@@ -23,10 +23,18 @@ Outcome Evaluation::Check() {
   return {};
 }
 
-/// The task's own inputs first and most often, then each of the other families once.
+/// The task's own inputs first and most often, then each of the other families once. Verified calls
+/// of timed rounds have rare inputs; without such rounds the last trial has.
 std::string Evaluation::FamilyOf(int trial) const {
+  constexpr std::string_view kRare = "rare";
+  const std::vector<std::string>& families = shape_.families;
   const auto index = static_cast<size_t>(trial);
-  return index < shape_.families.size() ? shape_.families[index] : shape_.families.front();
+  if (index < families.size()) return families[index];
+  const bool last = trial == limits_.trials - 1;
+  return last && !submission_.time &&
+                 std::find(families.begin(), families.end(), kRare) != families.end()
+             ? std::string(kRare)
+             : families.front();
 }
 
 Outcome Evaluation::Trial(int number) {
@@ -35,11 +43,39 @@ Outcome Evaluation::Trial(int number) {
   const bool native = family == shape_.families.front();
   if (shape_.draws > 0) return Draws(number == 0, family, native);
   slot_ = static_cast<uint32_t>(seeds_.Next("slot") % slots_);
-  if (Outcome outcome = Fill(seeds_.Next("trial", 1), family); !Passed(outcome)) return outcome;
+  const std::vector<uint64_t> seeds = seeds_.Next("trial", 1);
+  if (Outcome outcome = Fill(seeds, family); !Passed(outcome)) return outcome;
   if (Outcome outcome = Calls(number == 0, 1); !Passed(outcome)) return outcome;
+  if (Outcome outcome = VerifyCall(native); !Passed(outcome)) return outcome;
+  return number == 0 ? Repeat(seeds, family) : Outcome{};
+}
+
+Outcome Evaluation::VerifyCall(bool native) {
   const std::shared_lock device(device_->lock());
   Result<Comparison> result = device_->judge().Verify(lane_, slot_, {}, /*exact=*/true, 0, nullptr);
   return Judged(result, [&] { Compare(*result, native); });
+}
+
+/// The trial's call once more: other bits are those of atomics, or of a race that a comparison with
+/// the reference may miss.
+Outcome Evaluation::Repeat(const std::vector<uint64_t>& seeds, std::string_view family) {
+  const auto judge = [&](auto ask) {
+    const std::shared_lock device(device_->lock());
+    return ask(device_->judge());
+  };
+  if (Status status = judge([&](Judge& it) { return it.Remember(lane_, slot_); }); !status.ok())
+    return InfrastructureFailure(Stage::kCheck, status.error());
+  if (Outcome outcome = Fill(seeds, family); !Passed(outcome)) return outcome;
+  if (Outcome outcome = Calls(/*first=*/false, 1); !Passed(outcome)) return outcome;
+  const Result<bool> same = judge([&](Judge& it) { return it.Repeated(lane_, slot_); });
+  if (!same.ok()) return InfrastructureFailure(Stage::kCheck, same.error());
+  if (*same) return {};
+  records_.flags.emplace_back("nondeterministic");
+  Outcome outcome = VerifyCall(/*native=*/true);
+  if (outcome.kind == FailureKind::kMismatch)
+    outcome.message = fmt::format("right at first, wrong when called again on the same inputs: {}",
+                                  outcome.message);
+  return outcome;
 }
 
 /// Outputs that are random: many calls on the same inputs, as many at a time as there are slots.

@@ -257,6 +257,19 @@ Result<Comparison> Judge::Verify(int lane, uint32_t slot, const ResultPlaces& re
   return ReadComparison(GetObject(reply.body, "result"));
 }
 
+Status Judge::Remember(int lane, uint32_t slot) {
+  ASSAY_ASSIGN_OR_RETURN(const Message reply,
+                         Call({{"op", "remember"}, {"lane", lane}, {"slot", slot}}));
+  static_cast<void>(reply);
+  return {};
+}
+
+Result<bool> Judge::Repeated(int lane, uint32_t slot) {
+  ASSAY_ASSIGN_OR_RETURN(const Message reply,
+                         Call({{"op", "repeated"}, {"lane", lane}, {"slot", slot}}));
+  return GetBool(reply.body, "same", false);
+}
+
 Result<KeptCall> Judge::Keep(int lane, uint32_t slot, const ResultPlaces& results,
                              uint64_t quiet_ns, Quietness* quiet) {
   ASSAY_ASSIGN_OR_RETURN(const Message reply, Call({{"op", "keep"},

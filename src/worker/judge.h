@@ -140,6 +140,9 @@ class Judge {
   /// `results`: where the call's outputs stand in the outputs' memory; empty: all in their slots.
   Result<Comparison> Verify(int lane, uint32_t slot, const ResultPlaces& results, bool exact,
                             uint64_t quiet_ns, Quietness* quiet);
+  /// Notes the outputs in a slot, then says whether those of a second call have the same bits.
+  Status Remember(int lane, uint32_t slot);
+  Result<bool> Repeated(int lane, uint32_t slot);
   /// Sets aside what Verify() would compare, for VerifyKept().
   Result<KeptCall> Keep(int lane, uint32_t slot, const ResultPlaces& results, uint64_t quiet_ns,
                         Quietness* quiet);

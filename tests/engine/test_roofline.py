@@ -28,8 +28,8 @@ def calibrated(assay_bin, tmp_path_factory):
     return run, path
 
 
-def judged(run):
-    done = run("eval", "--task", TASK, SUBMISSION, "--device", "cpu", "--json")
+def judged(run, task=TASK, submission=SUBMISSION, *arguments):
+    done = run("eval", "--task", task, submission, "--device", "cpu", "--json", *arguments)
     verdict = json.loads(done.stdout)
     assert verdict["status"] == "correct", verdict["feedback"]
     return verdict
@@ -71,6 +71,38 @@ def test_a_time_below_the_bound_is_measured_again_flagged_and_not_paid(calibrate
     for mode in ("roofline", "speedup", "kevin"):
         _, said = rewarded(run, verdict, tmp_path, "--mode", mode)
         assert json.loads(said)["masked"], said
+
+
+def test_algebra_that_spares_arithmetic_is_paid_once_an_override_says_so(calibrated, tmp_path):
+    run, _ = calibrated
+    task, submission = tmp_path / "task.py", tmp_path / "submission.py"
+    head = "import torch\n\n\nclass {}(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    head += "        self.w = torch.nn.Parameter(torch.randn(384, 4096))\n\n    def forward(self, x):\n"
+    inputs = "\n\ndef get_inputs():\n    return [torch.randn(4096, 384)]\n\n\ndef get_init_inputs():\n    return []\n"
+    task.write_text(head.format("Model") + "        return (x @ self.w).sum(1)\n" + inputs)
+    submission.write_text(head.format("ModelNew") + "        return x @ self.w.sum(1)\n")
+    verdict = judged(run, task, submission)
+    assert {"collapse", "audited"} <= set(verdict["flags"]) and "superluminal" not in verdict["flags"]
+    roofline = verdict["roofline"]
+    assert roofline["traffic_us"] < verdict["timing"]["candidate_us"]["median"] < roofline["bound_us"]
+    _, said = rewarded(run, verdict, tmp_path)
+    assert json.loads(said)["masked"] and "override" in said, said
+
+    overrides = tmp_path / "overrides.json"
+    reason = "the sum makes it a matrix-vector product"
+    entry = {"task_sha256": verdict["task_sha256"], "reason": reason, "matrix_scale": 1 / 4096}
+    overrides.write_text(json.dumps({verdict["task_id"]: entry}))
+    verdict = judged(run, task, submission, "--overrides", overrides)
+    shown = (verdict["flags"], verdict["roofline"], verdict["timing"]["candidate_us"], verdict["timing"]["speedup"])
+    assert "collapse" in verdict["flags"] and "audited" not in verdict["flags"], shown
+    assert verdict["roofline"]["override"] == reason
+    assert verdict["roofline"]["written_us"] > verdict["roofline"]["bound_us"]
+    code, said = rewarded(run, verdict, tmp_path)
+    assert code == 0 and 0.3 < json.loads(said)["reward"] <= 3, said
+
+    overrides.write_text(json.dumps({verdict["task_id"]: {**entry, "matrix_scale": 2}}))
+    done = run("eval", "--task", task, submission, "--overrides", overrides, "--device", "cpu")
+    assert done.returncode == 2 and "matrix_scale" in done.stderr and str(overrides) in done.stderr
 
 
 def test_an_uncalibrated_processor_has_none_and_says_what_to_do(assay_bin, tmp_path):

@@ -101,6 +101,20 @@ def test_rare_differs_from_native_in_a_few_secret_elements(make):
     assert values.min() < 0 < values.max() and 2**-6 <= values.abs().min() and values.abs().max() <= 2**6
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_rare_elements_are_of_all_sizes_and_signs_wherever_they_stand(seed):
+    x = torch.zeros(1 << 14)
+    families.make_rare(["normal"], [x], seed)
+    values = x[x != 0]
+    for sign in (1, -1):
+        exponents = (values[values * sign > 0] * sign).log2().sort().values
+        assert len(exponents) == 16
+        edges = torch.arange(-6, 6, 0.75)
+        assert bool(((exponents >= edges - 1e-5) & (exponents <= edges + 0.75 + 1e-5)).all())
+    order = values.abs().argsort()
+    assert not torch.equal(order, order.sort().values), "places would tell sizes"
+
+
 def test_rare_leaves_fixed_inputs_and_asks_for_finite_outputs_everywhere():
     mask, x = torch.ones(512), uniform(4096)
     y = x.clone()

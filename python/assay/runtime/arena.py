@@ -63,7 +63,7 @@ class ArenaStore:
     memory for expected outputs. What is taken anew is zero, whoever wrote it. Not thread-safe."""
 
     SHARE = 32  # of the device's memory: what is kept whatever the lanes need
-    MOST = 0.3  # of it, whatever they leave: submissions and references take more than is foreseen
+    MOST = 0.6  # of it, whatever they leave: submissions and references take more than is foreseen
 
     def __init__(self, device: str):
         self.device = device

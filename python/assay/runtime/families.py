@@ -5,7 +5,8 @@ known in advance and rounded products look exact. Trials therefore also use
 
     signed   uniform inputs stretched to [-4, 4), normal ones doubled
     scaled   magnitudes 2^u with u uniform in [-6, 6), signs at random
-    rare     the task's own draws, but for up to 32 elements at secret places, which are scaled ones
+    rare     the task's own draws, but for up to 32 elements at secret places: some of each magnitude
+             that scaled ones have, with both signs
 
 in place of the task's own draws, which are ``native``. Only plain random floating inputs are replaced:
 integers, masks, probabilities and constants stay as they are. Which families a task admits is tried
@@ -61,17 +62,21 @@ def transform(kinds: list[str], tensors: list[torch.Tensor], family: str) -> lis
 
 def _transformed(kind: str, tensor: torch.Tensor, family: str) -> torch.Tensor:
     if family == SIGNED:
-        return tensor * 8 - 4 if kind == "uniform" else tensor * 2
-    return _scaled(torch.empty_like(tensor), None)
+        return (tensor * 8).sub_(4) if kind == "uniform" else tensor * 2
+    drawn = torch.empty_like(tensor).uniform_(-2 * EXPONENT, 2 * EXPONENT)
+    return drawn.abs().sub_(EXPONENT).exp2_().copysign_(drawn)  # tensors may be gigabytes
 
 
-def _scaled(tensor: torch.Tensor, generator: torch.Generator | None) -> torch.Tensor:
-    tensor.uniform_(-2 * EXPONENT, 2 * EXPONENT, generator=generator)
-    return torch.copysign(tensor.abs().sub_(EXPONENT).exp2_(), tensor)
+def _of_all_sizes(count: int, generator: torch.Generator) -> torch.Tensor:
+    """As scaled ones, but evenly: one of each sign in each of count / 2 ranges, in random order."""
+    order = torch.randperm(count, generator=generator, device=generator.device)
+    drawn = torch.rand(count, generator=generator, device=generator.device)
+    drawn.add_(order // 2).mul_(2 * EXPONENT / -(-count // 2)).sub_(EXPONENT).exp2_()
+    return drawn.mul_(1 - 2 * (order % 2))
 
 
 def make_rare(kinds: list[str], tensors: list[torch.Tensor], seed: int) -> None:
-    """Writes scaled values to a few places of each plain random input; both follow from ``seed``."""
+    """Writes values of all sizes to a few places of each plain random input; both follow from ``seed``."""
     generators: dict[torch.device, torch.Generator] = {}
     for kind, tensor in zip(kinds, tensors):
         if kind == "fixed":
@@ -83,7 +88,7 @@ def make_rare(kinds: list[str], tensors: list[torch.Tensor], seed: int) -> None:
         part = tensor.numel() // count  # one place in each part: no place twice
         at = torch.randint(part, (count,), generator=generator, device=tensor.device)
         at += torch.arange(0, count * part, part, device=tensor.device)
-        tensor.put_(at, _scaled(torch.empty(count, dtype=tensor.dtype, device=tensor.device), generator))
+        tensor.put_(at, _of_all_sizes(count, generator).to(tensor.dtype))
 
 
 def admits(native: list[torch.Tensor], other: list[torch.Tensor], family: str = SCALED) -> bool:

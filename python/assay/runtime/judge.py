@@ -199,6 +199,13 @@ class Judge:
         self._trim()
         return {"result": result, **quiet}
 
+    def op_remember(self, request: dict) -> dict:
+        self.lanes[request["lane"]].remember(request["slot"])
+        return {}
+
+    def op_repeated(self, request: dict) -> dict:
+        return {"same": self.lanes[request["lane"]].repeated(request["slot"])}
+
     def op_keep(self, request: dict) -> dict:
         """The same for later, where it ``kept`` the call; what is said of its ``outside`` holds at once."""
         quiet = self.watch.quiet(request["quiet_ns"])
@@ -248,7 +255,7 @@ class Judge:
         lanes = self.lanes.values()
         allowed = sum(lane.temporary_bytes for lane in lanes) if lanes else self.usual_bytes
         if kept > allowed or torch.cuda.mem_get_info()[0] < sum(
-            lane.task.input_bytes + 2 * lane.task.output_bytes for lane in lanes
+            lane.task.input_bytes + lane.task.output_bytes for lane in lanes
         ):
             gc.collect()
             torch.cuda.empty_cache()

@@ -41,6 +41,7 @@ class Lane:
         self.seeds: dict[int, tuple[int, str]] = {}  # seed and family of what stands in each slot
         self.views: dict[tuple[int, bool], list[torch.Tensor]] = {}  # of the slots that were used
         self.kept: list[tuple] = []  # calls to verify: seed, family, inputs as they stood, outputs
+        self.remembered: list[torch.Tensor] = []  # outputs of a call that will be repeated
         self.store = arenas
         self.arenas: list[tuple[str, Arena]] = []  # with their kinds
         self.chance = Chance(task) if task.random else None
@@ -164,6 +165,15 @@ class Lane:
         """Compares a call's outputs with the reference on that slot's inputs."""
         return self._verified(*self._taken(slot, places, strides), want_exact)
 
+    def remember(self, slot: int) -> None:
+        """Notes a call's outputs for ``repeated``."""
+        self.remembered = [t.clone() for t in self.results(slot, [], [])]
+
+    def repeated(self, slot: int) -> bool:
+        """Whether another call on the same inputs gave the same bits."""
+        before, self.remembered = self.remembered, []
+        return all(same_bits(a, b) for a, b in zip(before, self.results(slot, [], []), strict=True))
+
     def keep(self, slot: int, places: list[int], strides: list[int]) -> bool:
         """Sets aside what ``verify`` would compare, for ``verify_kept``: while a timing has the device, nobody
         waits for a comparison. False where the call is too large for that, or random."""
@@ -268,6 +278,7 @@ class Lane:
         """``unshared``: no candidate maps the memory any more, so that it may be kept for another lane."""
         self.views.clear()
         self.kept.clear()
+        self.remembered = []
         self.late = None
         for kind, arena in self.arenas:
             if unshared:
