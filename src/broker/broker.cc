@@ -116,7 +116,7 @@ Result<std::unique_ptr<Broker>> Broker::Open(BrokerOptions options) {
       });
   if (!broker->options_.sweep_by_itself) return broker;
   broker->sweeper_ = std::thread([broker = broker.get()] {
-    std::unique_lock guard(broker->mutex_);
+    std::unique_lock<std::mutex> guard(broker->mutex_);
     while (!broker->stopping_) {
       broker->stop_.wait_for(guard, kSweepPeriod, [&] { return broker->stopping_; });
       guard.unlock();
@@ -350,7 +350,7 @@ bool Broker::draining() const {
 }
 
 bool Broker::WaitIdle(TimePoint deadline) {
-  std::unique_lock guard(mutex_);
+  std::unique_lock<std::mutex> guard(mutex_);
   return idle_.wait_until(guard, deadline, [&] { return running_ == 0; });
 }
 

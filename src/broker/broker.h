@@ -4,13 +4,13 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 #include <unordered_map>
 #include <vector>
 
+#include "base/adaptive_mutex.h"
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "broker/documents.h"
@@ -201,7 +201,7 @@ class Broker final : public JobService, public JobLeases {
   std::unique_ptr<Store> reader_;  ///< null for ":memory:"
   std::unique_ptr<Instruments> instruments_;
 
-  mutable std::mutex mutex_;
+  mutable AdaptiveMutex mutex_;
   std::condition_variable queue_changed_;
   size_t idle_workers_ = 0;       ///< that wait for a job
   bool worker_woken_ = false;     ///< one of them is on its way

@@ -60,7 +60,7 @@ bool Broker::WakesWorker() {
 Result<std::optional<Delivery>> Broker::Lease(const std::string& worker, Seconds wait,
                                               Seconds ttl) {
   const TimePoint deadline = DeadlineIn(wait);
-  std::unique_lock guard(mutex_);
+  std::unique_lock<std::mutex> guard(mutex_);
   while (!stopping_ && (draining_ || queue_.size() == 0)) {
     ++idle_workers_;
     const std::cv_status woken = queue_changed_.wait_until(guard, deadline);

@@ -24,7 +24,7 @@ void Notifier::Post(std::function<void()> call) {
 }
 
 void Notifier::Work() {
-  std::unique_lock guard(mutex_);
+  std::unique_lock<std::mutex> guard(mutex_);
   for (;;) {
     changed_.wait(guard, [&] { return stopping_ || !queue_.empty(); });
     if (queue_.empty()) return;

@@ -3,8 +3,9 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <thread>
+
+#include "base/adaptive_mutex.h"
 
 namespace assay {
 
@@ -23,7 +24,7 @@ class Notifier {
  private:
   void Work();
 
-  std::mutex mutex_;
+  AdaptiveMutex mutex_;
   std::condition_variable changed_;
   std::deque<std::function<void()>> queue_;
   bool stopping_ = false;

@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kMaxBatch = 96;
 /// Where many write, a commit waits for those who come so soon after the one before: it costs the
 /// same for all of them. Whoever writes alone (a job has three changes at most) does not wait.
-constexpr Duration kGather = std::chrono::milliseconds(1);
+constexpr Duration kGather = std::chrono::microseconds(500);
 constexpr size_t kMany = 4;
 
 }  // namespace
@@ -67,7 +67,7 @@ Status StoreWriter::Commit(Entry* first, Entry* last, bool* begun) {
 
 void StoreWriter::CommitPosted() {
   TimePoint next = Clock::now();
-  std::unique_lock guard(mutex_);
+  std::unique_lock<std::mutex> guard(mutex_);
   for (;;) {
     posted_.wait(guard, [&] { return stopping_ || !queue_.empty(); });
     if (queue_.empty()) return;
@@ -102,7 +102,7 @@ void StoreWriter::CommitPosted() {
 }
 
 void StoreWriter::SyncCommitted() {
-  std::unique_lock guard(mutex_);
+  std::unique_lock<std::mutex> guard(mutex_);
   for (;;) {
     committed_.wait(guard, [&] { return all_committed_ || !unsynced_.empty(); });
     if (unsynced_.empty()) return;

@@ -2,11 +2,11 @@
 
 #include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "base/adaptive_mutex.h"
 #include "broker/store.h"
 
 namespace assay {
@@ -59,7 +59,7 @@ class StoreWriter {
   Status Commit(Entry* first, Entry* last, bool* begun);
 
   Store* const store_;
-  std::mutex mutex_;  ///< guards what follows
+  AdaptiveMutex mutex_;  ///< guards what follows
   std::condition_variable posted_;
   std::condition_variable committed_;
   std::vector<Entry> queue_;

@@ -7,6 +7,8 @@
 
 #ifdef ASSAY_MIMALLOC
 #include <mimalloc.h>
+#else
+#include <malloc.h>
 #endif
 
 namespace assay {
@@ -30,8 +32,16 @@ std::string AllocatorName() {
   const int version = mi_version();  // 209: 2.0.9
   return fmt::format("mimalloc {}.{}.{}", version / 100, version / 10 % 10, version % 10);
 }
+
+void TuneHeapsForServing() {}
 #else
 std::string AllocatorName() { return "libc"; }
+
+void TuneHeapsForServing() {
+  static_cast<void>(::mallopt(M_TOP_PAD, 1 << 20));
+  static_cast<void>(::mallopt(M_TRIM_THRESHOLD, 8 << 20));
+  static_cast<void>(::mallopt(M_MMAP_THRESHOLD, 4 << 20));
+}
 #endif
 
 }  // namespace assay

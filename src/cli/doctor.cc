@@ -1,5 +1,6 @@
 #include "doctor/doctor.h"
 
+#include "cli/allocator.h"
 #include "cli/commands.h"
 
 namespace assay {
@@ -10,8 +11,18 @@ struct Options {
   bool as_json = false;
 };
 
+/// Of this program and not of the machine, so Examine() cannot know it.
+Check CheckAllocator() {
+  const std::string name = AllocatorName();
+  if (name.starts_with("mimalloc")) return {"allocator", Check::kOk, name, ""};
+  return {"allocator", Check::kWarn, name + "; `assay serve` answers fewer requests a second",
+          "delete the build folder and build where deb.debian.org can be reached, or with "
+          "-DASSAY_MIMALLOC_SOURCE=<mimalloc's source folder>"};
+}
+
 int Doctor(const Options& options) {
-  const std::vector<Check> checks = Examine(ChoosePython(options.python));
+  std::vector<Check> checks = Examine(ChoosePython(options.python));
+  checks.push_back(CheckAllocator());
   fmt::print("{}",
              options.as_json ? json::serialize(ChecksToJson(checks)) + "\n" : ChecksToText(checks));
   for (const Check& check : checks)

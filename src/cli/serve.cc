@@ -1,4 +1,3 @@
-#include <malloc.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -9,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/strings.h"
+#include "cli/allocator.h"
 #include "cli/commands.h"
 #include "server/exposure.h"
 #include "server/json_log.h"
@@ -133,17 +133,8 @@ void Drain(const Options& options, Service* service) {
     Sleep(Seconds(0.05));
 }
 
-/// Every thread's heap grows and shrinks by much at once: a busy server's are never the same size
-/// for long, and a call into the kernel for every few pages is a twentieth of its time. For the C
-/// library's heaps, where no other allocator is linked.
-void TuneHeaps() {
-  static_cast<void>(::mallopt(M_TOP_PAD, 1 << 20));
-  static_cast<void>(::mallopt(M_TRIM_THRESHOLD, 8 << 20));
-  static_cast<void>(::mallopt(M_MMAP_THRESHOLD, 4 << 20));
-}
-
 int Serve(Options* options) {
-  TuneHeaps();
+  TuneHeapsForServing();
   if (Status status = Complete(options); !status.ok()) return Report(status.error());
   CatchSignals();
   Result<std::unique_ptr<Service>> service = Service::Start(options->serve);

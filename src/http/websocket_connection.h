@@ -206,6 +206,7 @@ template <typename Stream>
 Awaitable<void> WebSocketConnection<Stream>::ReadMessages() {
   for (;;) {
     co_await AwaitReadingPeer();
+    if (aborted_) co_return;  // what was read in part must not be read on
     const size_t room = limits_.message_bytes + 1 - buffer_.size();
     const auto [error, size] = co_await ws_.async_read_some(buffer_, room, kTuple);
     if (error) co_return;

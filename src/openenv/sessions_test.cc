@@ -65,7 +65,7 @@ TEST_F(WebSocketTest, EpisodesSurviveARestartOfTheServer) {
   const std::string token = GetString(
       Observation(first.Reset({{"task_id", "assay/relu"}, {"seed", 3}})), "episode_token");
   first.Step({{"code", kCode}});
-  first.session.release();  // kill -9: no goodbye
+  Kill(&first);
   Restart();
 
   Client second = Connect();
@@ -110,7 +110,7 @@ TEST_F(WebSocketTest, JobsBeyondTheDocumentAreFound) {
   world_.jobs.FinishNext(CorrectVerdict(2, 0.5));
   first.Step({{"code", "```python"}});  // refused, so without a job
   first.Step({{"code", kCode}});
-  first.session.release();
+  Kill(&first);
   Restart();
   world_.documents.documents = at_reset;
 
@@ -133,7 +133,7 @@ TEST_F(WebSocketTest, ASubmissionThatNeverReachedTheQueueGivesItsTurnBack) {
   const std::string token = GetString(Observation(first.Reset()), "episode_token");
   world_.jobs.refusals.push_back({ErrorCode::kUnavailable, "full"});
   first.Step({{"code", kCode}});  // waits for room; then the server is killed
-  first.session.release();
+  Kill(&first);
   Restart();
   Client second = Connect();
   const json::object resumed = second.Reset({{"resume", token}});

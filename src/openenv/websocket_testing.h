@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "openenv/schema.h"
 #include "openenv/testing.h"
@@ -64,6 +65,9 @@ class WebSocketTest : public ::testing::Test {
     return client;
   }
 
+  /// kill -9 of its server: no goodbye, and what the server held does nothing any more.
+  void Kill(Client* client) { killed_.push_back(std::move(client->session)); }
+
   static json::object Data(const json::object& message) { return GetObject(message, "data"); }
   static json::object Observation(const json::object& message) {
     EXPECT_EQ(GetString(message, "type"), "observation") << json::serialize(message);
@@ -82,6 +86,9 @@ class WebSocketTest : public ::testing::Test {
 
   World world_;
   std::shared_ptr<Service> service_;
+
+ private:
+  std::vector<std::unique_ptr<http::WebSocketSession>> killed_;
 };
 
 }  // namespace assay::openenv::testing

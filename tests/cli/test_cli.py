@@ -99,7 +99,17 @@ def test_an_interpreter_without_torch_is_named_with_the_remedy(run_assay, tmp_pa
 def test_doctor_tells_machines_and_people_the_same(run_assay):
     report = json.loads(run_assay("doctor", "--json").stdout)
     names = {check["name"] for check in report["checks"]}
-    assert {"torch", "sandbox", "g++"} <= names
+    assert {"torch", "sandbox", "g++", "allocator"} <= names
     text = run_assay("doctor").stdout
     assert all(check["name"] in text for check in report["checks"])
     assert all(check["fix"] for check in report["checks"] if check["state"] == "missing")
+
+
+def test_doctor_names_the_allocator(run_assay):
+    in_use = json.loads(run_assay("version", "--json").stdout)["allocator"]
+    report = json.loads(run_assay("doctor", "--json").stdout)
+    [allocator] = [check for check in report["checks"] if check["name"] == "allocator"]
+    assert in_use in allocator["detail"]
+    best = in_use.startswith("mimalloc")
+    assert allocator["state"] == ("ok" if best else "warn") and bool(allocator["fix"]) != best
+    assert re.search(rf"allocator +{re.escape(in_use)}", run_assay("doctor").stdout)
