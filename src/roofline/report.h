@@ -49,8 +49,8 @@ inline bool Unexplained(Plausibility plausibility) {
 /// Relative uncertainty of a measured time: half the width of the speedup's interval.
 double Uncertainty(const Ratio& speedup);
 
-/// Below a bound is what bound / time exceeds by more than 1 + 0.03 + `uncertainty`, of which at most
-/// 0.05 counts: a noisy time explains no more. All arguments finite, times > 0.
+/// Below a bound is what bound / time exceeds by more than 1 + 0.03 + `uncertainty`, of which at
+/// most 0.05 counts: a noisy time explains no more. All arguments finite, times > 0.
 Plausibility CheckPlausible(const RooflineReport& report, double time_us, double uncertainty);
 
 /// Whether the result follows from less arithmetic than the reference spends, explained or not.

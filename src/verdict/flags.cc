@@ -20,7 +20,8 @@ constexpr FlagInfo kFlags[] = {
      "result follows from less work. It is paid once an override of the task's bound says so.",
      true},
     {"constant_input",
-     "get_inputs() gives one of the task's inputs the same values from every seed: what is computed "
+     "get_inputs() gives one of the task's inputs the same values from every seed: what is "
+     "computed "
      "from it alone can be remembered.",
      false},
     {"decoy",

@@ -67,8 +67,8 @@ Outcome Evaluation::AnotherCall() {
   if (Outcome outcome = Calls(/*first=*/false, 1); !Passed(outcome)) return outcome;
   Outcome outcome = VerifyCall(/*native=*/false);
   if (outcome.kind == FailureKind::kMismatch)
-    outcome.message = fmt::format("right in a module's first call, wrong in another on other inputs: {}",
-                                  outcome.message);
+    outcome.message = fmt::format(
+        "right in a module's first call, wrong in another on other inputs: {}", outcome.message);
   return outcome;
 }
 

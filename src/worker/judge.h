@@ -24,10 +24,10 @@ struct TaskShape {
   bool private_inputs = false;  ///< the reference writes its inputs
   int draws = 0;  ///< calls on the same inputs that a trial takes because outputs are random; 0:
                   ///< none are
-  bool general_shapes = false;  ///< the task asks for other sizes of its inputs, too
+  bool general_shapes = false;   ///< the task asks for other sizes of its inputs, too
   bool constant_inputs = false;  ///< one of them is, and large
-  bool same_inputs = false;     ///< the task's own inputs are the same from every seed
-  std::string precision;        ///< of float32 matrix work: "default", "ieee", "tf32"
+  bool same_inputs = false;      ///< the task's own inputs are the same from every seed
+  std::string precision;         ///< of float32 matrix work: "default", "ieee", "tf32"
   std::vector<std::string> families = {"native"};  ///< of inputs, that trials may use
   std::optional<Work> work;  ///< what it must move and compute, where it could be traced
 };

@@ -43,6 +43,7 @@ FP8_TOLERANCE = 5e-2
 TF32_TOLERANCE = 2e-3  # of float32, for tasks that admit TF32
 ROUNDINGS = 32.0  # in the last place of a typical output
 WELL_WITHIN = 0.25  # of the rule: so far from it that no other order of summation fails it
+STEADY = 2.5  # between the draws of a family
 OUTLIER = 12.0  # root mean squares: more than the largest of a billion normal errors is
 DIVERGED = 0.1  # of the spread: no rounding error of eager's is that large
 
@@ -64,6 +65,10 @@ class EagerError:
     worst: float = 0.0
     norm: float = 0.0
     measured: bool = False  # at all
+
+    def include(self, other: "EagerError") -> None:
+        self.worst, self.norm = max(self.worst, other.worst), max(self.norm, other.norm)
+        self.measured |= other.measured
 
 
 def compare(
@@ -127,15 +132,22 @@ def compare(
 
 
 def well_conditioned(eager: torch.Tensor, exact: torch.Tensor, known: EagerError, precision: str = "default") -> bool:
-    """Whether eager is either well within the rule itself, or wrong everywhere alike: then its root mean
+    """Whether eager is either right by the rule itself, or wrong everywhere alike: then its root mean
     square tells what any honest order of summation does. Where a few elements hold all of the error
     (a softmax that has become a choice between two) no two honest programs agree. Fills ``known``."""
     if not compare(eager, eager, exact, known, precision)["passed"]:
         return False
-    if known.worst <= WELL_WITHIN or eager.numel() == 0:
+    if known.worst <= 1.0 or eager.numel() == 0:
         return True
     error = torch.where(torch.isfinite(exact), eager.double() - exact, torch.zeros_like(exact)).abs()
     return float(error.max()) <= OUTLIER * float(error.square().mean().sqrt())
+
+
+def steady(worst: list[float]) -> bool:
+    """Whether eager's errors in several draws, in units of the rule, are well within it or alike. Rounding
+    gives the same everywhere; errors with a long tail (a division by a mean that may be near zero) do not,
+    and would refuse honest programs by chance."""
+    return max(worst) <= WELL_WITHIN or max(worst) <= STEADY * min(worst)
 
 
 def _bits(square: float, norm: float) -> float:
