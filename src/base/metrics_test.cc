@@ -103,6 +103,7 @@ TEST(Metrics, CollectorsAreAskedUntilTheirHandleGoes) {
 TEST(Metrics, ManyThreads) {
   MetricRegistry registry;
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int t = 0; t < 4; ++t)
     threads.emplace_back([&registry, t] {
       for (int i = 0; i < 2000; ++i) {

@@ -15,7 +15,7 @@
 
 #include "base/strings.h"
 
-extern char** environ;
+extern char** environ;  // NOLINT(readability-redundant-declaration)
 
 namespace assay {
 namespace {
@@ -40,7 +40,7 @@ std::vector<std::string> ChildEnvironment(const SpawnOptions& options) {
   for (const auto& [name, value] : options.env) variables[name] = value;
   std::vector<std::string> lines;
   lines.reserve(variables.size());
-  for (const auto& [name, value] : variables) lines.push_back(name + "=" + value);
+  for (const auto& [name, value] : variables) lines.emplace_back(name).append("=").append(value);
   return lines;
 }
 

@@ -174,6 +174,7 @@ int RunBatch(const BatchOptions& options, TaskRegistry* registry, EngineOptions 
   Sink sink(file.valid() ? file.get() : STDOUT_FILENO, submissions->size(), options.show_progress);
   std::atomic<size_t> next{0};
   std::vector<std::thread> workers;
+  workers.reserve(static_cast<size_t>(options.jobs));
   for (int i = 0; i < options.jobs; ++i)
     workers.emplace_back([&] {
       for (size_t index = next++; index < submissions->size() && !sink.failed(); index = next++)

@@ -155,6 +155,12 @@ void CheckModel(const Module& module, Findings* findings) {
   CheckArity(module, findings);
 }
 
+/// Whether a name below `node` is one that `import` takes, as it is or under another name.
+bool IsImported(const ParseTree& tree, NodeId node) {
+  if (tree.kind(node) == Kind::kAliasedImport) node = tree.parent(node);
+  return tree.kind(node) == Kind::kImport;
+}
+
 void CheckImports(const Module& module, Findings* findings) {
   const ParseTree& tree = module.tree;
   for (const NodeId statement : module.names.star_imports())
@@ -166,10 +172,7 @@ void CheckImports(const Module& module, Findings* findings) {
     if (kind == Kind::kRelativeImport) {
       findings->Add("S3.relative", tree.Line(node),
                     "relative import; a submission is one file, put everything into it");
-    } else if (kind == Kind::kDottedName && tree.kind(tree.parent(node)) == Kind::kImport) {
-      CheckPath(tree.Text(node), tree.Line(node), findings);
-    } else if (kind == Kind::kDottedName && tree.kind(tree.parent(node)) == Kind::kAliasedImport &&
-               tree.kind(tree.parent(tree.parent(node))) == Kind::kImport) {
+    } else if (kind == Kind::kDottedName && IsImported(tree, tree.parent(node))) {
       CheckPath(tree.Text(node), tree.Line(node), findings);
     } else if (kind == Kind::kImportFrom) {
       const NodeId from = tree.FirstChild(node);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
@@ -238,7 +239,7 @@ void assay_results_region(uint64_t begin, size_t bytes) { results.Reset(begin, b
 void* assay_results_alloc(size_t bytes, int /*device*/, void* /*stream*/) {
   uint64_t address = results.Take(bytes);
   if (address == 0 && driver) address = driver->Allocate(bytes);
-  return reinterpret_cast<void*>(static_cast<uintptr_t>(address));
+  return std::bit_cast<void*>(address);
 }
 
 void assay_results_free(void* memory, size_t /*bytes*/, int /*device*/, void* /*stream*/) {

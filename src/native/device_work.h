@@ -16,9 +16,9 @@ struct DeviceWork {
   enum class Kind : uint8_t { kKernel, kCopy, kFill };
   Kind kind = Kind::kKernel;
   Owner owner = Owner::kUnknown;  ///< of a kernel
+  uint32_t stream = 0;
   uint64_t start_ns = 0;
   uint64_t end_ns = 0;
-  uint32_t stream = 0;
   std::string_view name;  ///< of a kernel, mangled; kept elsewhere
   std::array<int32_t, 3> grid{};
   std::array<int32_t, 3> block{};

@@ -84,6 +84,7 @@ TEST(SumUp, IsBounded) {
   std::vector<std::string> names;
   for (int i = 0; i < 500; ++i) names.push_back(std::string(5000, 'x') + std::to_string(i));
   std::vector<DeviceWork> work;
+  work.reserve(names.size());
   for (size_t i = 0; i < names.size(); ++i) work.push_back(Kernel(names[i], Owner::kLibrary, 0, i));
   const json::object report = SumUp(work, 1);
   EXPECT_EQ(GetArray(report, "kernels").size(), kMaxReportedKernels);

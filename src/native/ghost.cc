@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cerrno>
 #include <iterator>
 #include <set>
@@ -44,7 +45,7 @@ struct Tables {
 
 template <typename T>
 const T* At(ElfW(Addr) address) {
-  return reinterpret_cast<const T*>(address);
+  return std::bit_cast<const T*>(address);
 }
 
 Tables FindTables(const dl_phdr_info& info) {
@@ -71,9 +72,9 @@ Status Store(uintptr_t place) {
   const uintptr_t begin = place / page * page;
   const size_t size = place + sizeof(void*) - begin;
   // The loader may have made the table read-only. It stays writable, as lazy binding needs it.
-  if (::mprotect(reinterpret_cast<void*>(begin), size, PROT_READ | PROT_WRITE) != 0)
+  if (::mprotect(std::bit_cast<void*>(begin), size, PROT_READ | PROT_WRITE) != 0)
     return ErrnoError("mprotect", errno);
-  *reinterpret_cast<int (**)()>(place) = &Skip;
+  *std::bit_cast<int (**)()>(place) = &Skip;
   return {};
 }
 

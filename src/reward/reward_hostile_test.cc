@@ -9,7 +9,6 @@
 namespace assay {
 namespace {
 
-using test::Case;
 using test::VerdictOf;
 using testing::HasSubstr;
 

@@ -38,7 +38,8 @@ json::object H200() {
           {"launch_us", 2.2}};
 }
 
-json::object With(json::object document, const char* group, const char* name, json::value value) {
+json::object With(json::object document, const char* group, const char* name,
+                  const json::value& value) {
   if (name == nullptr) {
     document[group] = value;
   } else {

@@ -126,7 +126,7 @@ TEST_F(DatasetTest, DrKernelRowsHaveTheirOwnEntryAndUuid) {
 class ParquetTest : public DatasetTest {
  protected:
   std::string Interpreter(const std::string& script) {
-    const std::string path = Write("bin/python", "#!/bin/sh\n" + script);
+    std::string path = Write("bin/python", "#!/bin/sh\n" + script);
     std::filesystem::permissions(path, std::filesystem::perms::owner_all);
     return path;
   }
