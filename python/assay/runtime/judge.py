@@ -35,7 +35,6 @@ class Judge:
         self.lanes: dict[int, Lane] = {}
         self.needs: dict[int, int] = {}  # device memory that the worker has set aside for each of them
         self.budget = 0  # ... of this much, in bytes
-        self.usual_bytes = 0  # temporaries of the task that was looked at last
         if device != "cpu":
             native.call("assay_gpu_open", 0)
             torch.cuda.init()
@@ -101,7 +100,6 @@ class Judge:
         self.tasks.move_to_end(key)
         task = self.tasks[key].for_lane()
         self.examined[request["lane"]] = task
-        self.usual_bytes = task.temporary_bytes
         self._trim()
         return {
             "input_bytes": task.input_bytes,
@@ -254,7 +252,8 @@ class Judge:
         if kept <= KEPT_BYTES:
             return
         lanes = self.lanes.values()
-        allowed = sum(lane.temporary_bytes for lane in lanes) if lanes else self.usual_bytes
+        latest = [task.temporary_bytes for task in self.tasks.values()][-1:]  # was looked at last
+        allowed = sum(lane.temporary_bytes for lane in lanes) if lanes else sum(latest)
         if kept > allowed or torch.cuda.mem_get_info()[0] < sum(
             lane.task.input_bytes + lane.task.output_bytes for lane in lanes
         ):
