@@ -6,6 +6,8 @@
 
 #include <filesystem>
 
+#include "base/temp_folder.h"
+
 namespace assay {
 namespace {
 
@@ -14,22 +16,15 @@ using ::testing::HasSubstr;
 
 class ResourceTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "assay_resource_XXXXXX").string();
-    ASSERT_NE(::mkdtemp(name.data()), nullptr);
-    root_ = name;
-  }
-  void TearDown() override {
-    ::unsetenv("ASSAY_HOME");
-    fs::remove_all(root_);
-  }
+  void TearDown() override { ::unsetenv("ASSAY_HOME"); }
   std::string Folder(const std::string& relative) {
     fs::create_directories(root_ / relative);
     return (root_ / relative).string();
   }
   std::string Executable(const std::string& folder) { return Folder(folder) + "/assay"; }
 
-  fs::path root_;
+  const test::TempFolder folder_;
+  const fs::path root_ = folder_.path();
 };
 
 TEST_F(ResourceTest, NothingThereSaysWhereItLookedAndWhatToSet) {

@@ -2,11 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <atomic>
 #include <cmath>
-#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -14,31 +12,11 @@
 #include <thread>
 #include <vector>
 
+#include "base/temp_folder.h"
 #include "broker/broker.h"
 #include "verdict/verdict.h"
 
 namespace assay::test {
-
-/// A folder that goes with its test.
-class TempFolder {
- public:
-  TempFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "assay_broker_XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) Fatal("mkdtemp", __FILE__, __LINE__);
-    path_ = name;
-  }
-  ~TempFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TempFolder(const TempFolder&) = delete;
-  TempFolder& operator=(const TempFolder&) = delete;
-
-  [[nodiscard]] std::string File(const std::string& name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
 
 /// Clocks that only the test moves.
 struct FakeClocks {

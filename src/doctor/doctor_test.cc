@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "base/temp_folder.h"
+
 namespace assay {
 namespace {
 
@@ -67,19 +69,14 @@ TEST(Doctor, ALibraryThatIsNotCudaIsTold) {
 class FakePython {
  public:
   explicit FakePython(const std::string& body) {
-    char name[] = "/tmp/assay-python-XXXXXX";
-    ::close(::mkstemp(name));
-    path_ = name;
     std::ofstream(path_) << "#!/bin/sh\n" << body << "\n";
-    ::chmod(name, 0755);
+    ::chmod(path_.c_str(), 0755);
   }
-  ~FakePython() { ::unlink(path_.c_str()); }
-  FakePython(const FakePython&) = delete;
-  FakePython& operator=(const FakePython&) = delete;
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
-  std::string path_;
+  const test::TempFolder folder_;
+  const std::string path_ = folder_.File("python");
 };
 
 TEST(Doctor, AnInterpreterThatIsNoneIsMissing) {
@@ -132,7 +129,8 @@ TEST(Doctor, TheSandboxLevelDecides) {
 }
 
 TEST(Doctor, CountersThatOnlyAdministratorsReadAreToldOf) {
-  const std::string path = testing::TempDir() + "nvidia-params";
+  const test::TempFolder folder;
+  const std::string path = folder.File("nvidia-params");
   std::ofstream(path) << "ResmanDebugLevel: 4294967295\nRmProfilingAdminOnly: 1\n";
   const std::vector<Check> refused = CheckProfilers(path);
   EXPECT_EQ(Find(refused, "ncu").state, Check::kWarn);

@@ -4,6 +4,8 @@
 
 #include <fstream>
 
+#include "base/temp_folder.h"
+
 namespace assay::http {
 namespace {
 
@@ -86,7 +88,8 @@ TEST(Auth, TokenBucketRefills) {
 }
 
 TEST(Auth, ReloadReplacesKeysAndKeepsThemOnErrors) {
-  const std::string path = ::testing::TempDir() + "/keys_" + NewId("");
+  const test::TempFolder folder;
+  const std::string path = folder.File("keys");
   const auto write = [&](const std::string& text) { std::ofstream(path) << text; };
   write(fmt::format("good {} submit\n", kGood));
   Result<std::unique_ptr<KeyRing>> ring = KeyRing::Load(path);

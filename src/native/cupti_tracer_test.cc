@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/temp_folder.h"
 #include "native/testing/fakes.h"
 
 namespace assay {
@@ -41,7 +42,6 @@ void* Open(const std::string& path) {
 class Tracer : public ::testing::Test {
  protected:
   Tracer() {
-    folder_ = fs::temp_directory_path() / ("assay-tracer-" + std::to_string(::getpid()));
     for (const char* name : {"own", "site-packages"}) {
       fs::create_directories(folder_ / name);
       fs::copy_file(kFakes + "/libassay_fake_caller.so", folder_ / name / "caller.so",
@@ -56,7 +56,6 @@ class Tracer : public ::testing::Test {
     own_ = Caller("own");
     library_ = Caller("site-packages");
   }
-  ~Tracer() override { fs::remove_all(folder_); }
 
   test::FakeCaller Caller(const char* folder) {
     return Symbol<test::FakeCaller>(Open(folder_ / folder / "caller.so"), "fake_caller");
@@ -101,7 +100,8 @@ class Tracer : public ::testing::Test {
     record_(&transfer, sizeof transfer);
   }
 
-  fs::path folder_;
+  const test::TempFolder temp_;
+  const fs::path folder_ = temp_.path();
   FakeCupti* state_ = nullptr;
   test::FakeCallback call_ = nullptr;
   void (*record_)(const void*, size_t) = nullptr;

@@ -2,10 +2,11 @@
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstring>
 #include <filesystem>
+
+#include "base/temp_folder.h"
 
 namespace assay {
 namespace {
@@ -37,8 +38,9 @@ struct Extension {
 };
 
 TEST(Ghost, OnlyWhatTheSubmissionLoadedIsCutOff) {
-  const fs::path folder = fs::temp_directory_path() / ("assay-ghost-" + std::to_string(::getpid()));
-  const fs::path others = folder.string() + "-others";
+  const test::TempFolder temp;
+  const fs::path folder = temp.path() / "own";
+  const fs::path others = temp.path() / "others";
   for (const fs::path& each : {folder, others}) fs::create_directories(each);
   const Extension bound(folder / "bound.so", RTLD_NOW);
   const Extension lazy(folder / "lazy.so", RTLD_LAZY);
@@ -59,7 +61,6 @@ TEST(Ghost, OnlyWhatTheSubmissionLoadedIsCutOff) {
   const Result<int> again = CutOffLaunches(folder);
   ASSERT_TRUE(again.ok());
   EXPECT_EQ(*again, 0);
-  for (const fs::path& each : {folder, others}) fs::remove_all(each);
 }
 
 TEST(Ghost, AFolderMustBeNamed) {

@@ -4,8 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <limits>
+
+#include "base/temp_folder.h"
 
 namespace assay {
 namespace {
@@ -50,13 +51,8 @@ json::object With(json::object document, const char* group, const char* name,
 
 class Folder : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string path = testing::TempDir() + "/calibration-XXXXXX";
-    ASSERT_NE(::mkdtemp(path.data()), nullptr);
-    folder_ = path;
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-  std::string folder_;
+  const test::TempFolder temp_;
+  const std::string folder_ = temp_.path();
 };
 
 using CalibrationFolderTest = Folder;

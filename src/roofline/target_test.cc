@@ -4,7 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <filesystem>
+
+#include "base/temp_folder.h"
 
 namespace assay {
 namespace {
@@ -34,13 +35,8 @@ json::object Document(const char* uuid, double copy_gbs) {
 
 class TargetFolder : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string path = testing::TempDir() + "/target-XXXXXX";
-    ASSERT_NE(::mkdtemp(path.data()), nullptr);
-    folder_ = path;
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-  std::string folder_;
+  const test::TempFolder temp_;
+  const std::string folder_ = temp_.path();
 };
 
 TEST_F(TargetFolder, AnUncalibratedCardHasItsTable) {

@@ -4,13 +4,13 @@
 
 #include <fstream>
 
-#include "base/hash.h"
+#include "base/temp_folder.h"
 
 namespace assay {
 namespace {
 
-std::string KeyFile() {
-  const std::string path = ::testing::TempDir() + "/keys_" + NewId("");
+std::string KeyFile(const test::TempFolder& folder) {
+  const std::string path = folder.File("keys");
   std::ofstream(path) << http::KeyLine("me", http::MakeKey(), http::Scope::kSubmit) << "\n";
   return path;
 }
@@ -32,6 +32,7 @@ TEST(Exposure, LoopbackIsOpenButNotToWebPages) {
 }
 
 TEST(Exposure, OtherAddressesNeedKeysOrInsecure) {
+  const test::TempFolder folder;
   ExposureOptions exposure;
   exposure.host = "0.0.0.0";
   const Result<http::ListenOptions> refused = MakeListenOptions(exposure);
@@ -43,13 +44,14 @@ TEST(Exposure, OtherAddressesNeedKeysOrInsecure) {
   ASSERT_TRUE(open.ok());
   EXPECT_TRUE(open->hosts.empty());
   exposure.insecure = false;
-  exposure.api_key_file = KeyFile();
+  exposure.api_key_file = KeyFile(folder);
   const Result<http::ListenOptions> keyed = MakeListenOptions(exposure);
   ASSERT_TRUE(keyed.ok()) << keyed.error().message;
   EXPECT_NE(keyed->keys, nullptr);
 }
 
 TEST(Exposure, ContradictionsAreRefused) {
+  const test::TempFolder folder;
   ExposureOptions exposure;
   exposure.tls_certificate = "cert.pem";
   EXPECT_FALSE(MakeListenOptions(exposure).ok());
@@ -57,7 +59,7 @@ TEST(Exposure, ContradictionsAreRefused) {
   exposure.token_query = true;
   EXPECT_FALSE(MakeListenOptions(exposure).ok());
   exposure = {};
-  exposure.api_key_file = KeyFile();
+  exposure.api_key_file = KeyFile(folder);
   exposure.insecure = true;
   EXPECT_FALSE(MakeListenOptions(exposure).ok());
   exposure.insecure = false;

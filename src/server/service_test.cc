@@ -2,9 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
-
 #include "base/hash.h"
+#include "base/temp_folder.h"
 #include "http/testing.h"
 #include "server/status.h"
 
@@ -22,18 +21,13 @@ using http::StatusOf;
 class ServiceTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = ::testing::TempDir() + "/serve_" + NewId("");
-    std::filesystem::create_directories(folder_);
     options_.port = 0;
     options_.echo = true;
     options_.store = folder_ + "/store.db";
     options_.version = "test";
     options_.access_log = false;
   }
-  void TearDown() override {
-    service_.reset();
-    std::filesystem::remove_all(folder_);
-  }
+  void TearDown() override { service_.reset(); }
   void Start() {
     Result<std::unique_ptr<Service>> service = Service::Start(options_);
     ASSERT_TRUE(service.ok()) << service.error().message;
@@ -50,7 +44,8 @@ class ServiceTest : public ::testing::Test {
     return Ask(Post("/v1/submissions" + query, body, "Content-Type: application/json\r\n"));
   }
 
-  std::string folder_;
+  const test::TempFolder temp_;
+  const std::string folder_ = temp_.path();
   ServeOptions options_;
   std::unique_ptr<Service> service_;
 };

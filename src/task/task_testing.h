@@ -2,13 +2,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
 
+#include "base/temp_folder.h"
 #include "task/task.h"
 
 namespace assay {
@@ -23,13 +23,6 @@ inline std::string TaskSource(const std::string& mark = "", const std::string& e
 /// A test with a folder of its own.
 class FolderTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = (std::filesystem::temp_directory_path() / "assay_task_XXXXXX").string();
-    ASSERT_NE(::mkdtemp(name.data()), nullptr);
-    root_ = name;
-  }
-  void TearDown() override { std::filesystem::remove_all(root_); }
-
   /// Writes a file below the folder and returns its path.
   std::string Write(const std::string& relative, const std::string& content) {
     const std::filesystem::path path = root_ / relative;
@@ -41,7 +34,8 @@ class FolderTest : public ::testing::Test {
     return relative.empty() ? root_.string() : (root_ / relative).string();
   }
 
-  std::filesystem::path root_;
+  const test::TempFolder folder_;
+  const std::filesystem::path root_ = folder_.path();
 };
 
 inline std::vector<std::string> Ids(const TaskRegistry& registry) {

@@ -2,9 +2,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
+#include "base/temp_folder.h"
 
 namespace assay {
 namespace {
@@ -40,14 +39,12 @@ TEST(TimerReport, ATimeHasTheErrorOfWhatIsAroundIt) {
 }
 
 TEST(TimerReport, IsReadAsItWasWritten) {
-  const std::string folder =
-      (std::filesystem::temp_directory_path() / ("assay-timer-" + std::to_string(::getpid())))
-          .string();
+  const test::TempFolder temp;
+  const std::string folder = temp.path();
   EXPECT_EQ(LoadTimerReport(folder, "GPU-1234").error().code, ErrorCode::kNotFound);
   const Result<std::string> path = StoreTimerReport(folder, Sample());
   ASSERT_TRUE(path.ok()) << path.error().message;
   const Result<TimerReport> read = LoadTimerReport(folder, "GPU-1234");
-  std::filesystem::remove_all(folder);
   ASSERT_TRUE(read.ok()) << read.error().message;
   EXPECT_EQ(json::serialize(ToJson(*read)), json::serialize(ToJson(Sample())));
   EXPECT_EQ(LoadTimerReport(folder, "../GPU").error().code, ErrorCode::kInvalid);

@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/temp_folder.h"
+
 namespace assay {
 namespace {
 
@@ -19,21 +21,17 @@ namespace fs = std::filesystem;
 class FindToolTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string pattern = fs::temp_directory_path() / "assay-find-XXXXXX";
-    folder_ = ::mkdtemp(pattern.data());
     path_ = std::getenv("PATH");
     ::setenv("PATH", (folder_ / "bin").c_str(), 1);
   }
-  void TearDown() override {
-    ::setenv("PATH", path_.c_str(), 1);
-    fs::remove_all(folder_);
-  }
+  void TearDown() override { ::setenv("PATH", path_.c_str(), 1); }
   void MakeProgram(const fs::path& path, mode_t mode = 0755) const {
     fs::create_directories(path.parent_path());
     std::ofstream(path) << "#!/bin/sh\n";
     ASSERT_EQ(::chmod(path.c_str(), mode), 0);
   }
-  fs::path folder_;
+  const test::TempFolder temp_;
+  const fs::path folder_ = temp_.path();
   std::string path_;
 };
 

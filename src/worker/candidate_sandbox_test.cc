@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/temp_folder.h"
+
 namespace assay {
 namespace {
 
@@ -14,13 +16,11 @@ using ::testing::UnorderedElementsAre;
 
 class GpuDeviceFilesTest : public ::testing::Test {
  protected:
-  GpuDeviceFilesTest() : dev_(fs::path(::testing::TempDir()) / "dev") {
-    fs::remove_all(dev_);
+  GpuDeviceFilesTest() {
     fs::create_directories(dev_ / "nvidia-caps");
     for (const char* name : {"null", "nvidia1", "nvidia11", "nvidia2", "nvidiactl", "nvidia-uvm"})
       std::ofstream(dev_ / name);
   }
-  ~GpuDeviceFilesTest() override { fs::remove_all(dev_); }
   [[nodiscard]] std::vector<std::string> Names(std::optional<unsigned> own) const {
     std::vector<std::string> names;
     for (const std::string& path : GpuDeviceFiles(dev_, own))
@@ -28,7 +28,8 @@ class GpuDeviceFilesTest : public ::testing::Test {
     return names;
   }
 
-  const fs::path dev_;
+  const test::TempFolder folder_;
+  const fs::path dev_ = folder_.path() / "dev";
 };
 
 TEST_F(GpuDeviceFilesTest, OtherCardsAreNotForACandidate) {

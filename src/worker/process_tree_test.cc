@@ -4,15 +4,14 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "base/temp_folder.h"
+
 namespace assay {
 namespace {
 
 /// A shell with two children that write line after line, each to a file.
 struct ProcessTreeTest : testing::Test {
   void SetUp() override {
-    char folder[] = "/tmp/assay-tree-XXXXXX";
-    ASSERT_NE(::mkdtemp(folder), nullptr);
-    path = folder;
     SpawnOptions options;
     options.argv = {
         "sh", "-c",
@@ -21,18 +20,14 @@ struct ProcessTreeTest : testing::Test {
     for (int i = 0; i < 200 && (Count("a") == 0 || Count("b") == 0); ++i) ::usleep(10'000);
     ASSERT_GT(Count("a"), 0);
   }
-  void TearDown() override {
-    static_cast<void>(child.Kill());
-    ::unlink((path + "/a").c_str());
-    ::unlink((path + "/b").c_str());
-    ::rmdir(path.c_str());
-  }
+  void TearDown() override { static_cast<void>(child.Kill()); }
   size_t Count(const std::string& name) const {
     Result<std::string> text = ReadFile(path + "/" + name);
     return text.ok() ? text->size() : 0;
   }
 
-  std::string path;
+  const test::TempFolder folder;
+  const std::string path = folder.path();
   ChildProcess child;
 };
 
