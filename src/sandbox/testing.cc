@@ -20,7 +20,9 @@
 namespace assay::sandbox {
 namespace {
 
-constexpr uint32_t kOrdinaryUser = 61234;
+// Users of this test process alone: processes are bounded per user, and tests run side by side.
+const uint32_t kOrdinaryUser = 1'000'000 + 2 * static_cast<uint32_t>(::getpid());
+const uint32_t kCandidateUser = kOrdinaryUser + 1;
 
 [[noreturn]] void Die(const char* what) {
   std::perror(what);
@@ -136,7 +138,7 @@ Outcome RunInside(Start start, const SandboxSpec& spec, const Body& body) {
 SandboxSpec TestSpec() {
   SandboxSpec spec;
   spec.read_only = {"/usr", "/bin", "/lib", "/lib64", "/etc/alternatives"};
-  spec.uid = 61235;
+  spec.uid = kCandidateUser;
   return spec;
 }
 
