@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "base/result.h"
+#include "roofline/override.h"
 #include "task/task.h"
 
 namespace assay {
@@ -44,6 +45,9 @@ Result<TaskRegistry> OpenTasks(const std::vector<std::string>& specs, const std:
 /// Looks up --task: an id, an alias, or the path of a .py file; with "~<repair>" behind it a
 /// variant.
 Result<std::shared_ptr<const Task>> FindTask(TaskRegistry* registry, const std::string& task);
+
+/// Warns on standard error of overrides that do nothing.
+void WarnOfIdleOverrides(const BoundOverrides& overrides, const TaskRegistry& tasks);
 
 /// Parameters of a reward mode from `name=value` pairs; a value that is no JSON is a string.
 Result<json::object> ParseSettings(const std::vector<std::string>& settings);

@@ -60,6 +60,11 @@ Result<std::shared_ptr<const Task>> FindTask(TaskRegistry* registry, const std::
   return registry->Find(task);
 }
 
+void WarnOfIdleOverrides(const BoundOverrides& overrides, const TaskRegistry& tasks) {
+  for (const std::string& idle : IdleOverrides(overrides, tasks))
+    fmt::print(stderr, "assay: {}\n", idle);
+}
+
 int Report(const Error& error) {
   fmt::print(stderr, "assay: {}\n", error.message);
   const bool usage = error.code == ErrorCode::kInvalid || error.code == ErrorCode::kNotFound;

@@ -79,6 +79,7 @@ int EvaluateOne(const Options& options, const Modes& modes) {
   submission.source = *std::move(source);
   Result<EngineOptions> engine_options = MakeEngineOptions(options);
   if (!engine_options.ok()) return Report(engine_options.error());
+  WarnOfIdleOverrides(engine_options->device.overrides, *registry);
   engine_options->device.limits.pool = std::min(options.limits.pool, 1);
   engine_options->device.limits.leases = 1;
 
@@ -117,6 +118,7 @@ int Evaluate(const Options& options) {
   if (!registry.ok()) return Report(registry.error());
   Result<EngineOptions> engine_options = MakeEngineOptions(options);
   if (!engine_options.ok()) return Report(engine_options.error());
+  WarnOfIdleOverrides(engine_options->device.overrides, *registry);
   engine_options->device.limits.pool = std::max(engine_options->device.limits.pool, options.jobs);
   BatchOptions batch;
   batch.input = options.batch;

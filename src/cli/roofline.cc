@@ -166,6 +166,7 @@ int RunRoofline(const Options& options) {
   if (!overrides.ok()) return Report(overrides.error());
   Result<TaskRegistry> registry = OpenTasks(options.specs, ChoosePython(options.python));
   if (!registry.ok()) return Report(registry.error());
+  WarnOfIdleOverrides(*overrides, *registry);
   std::vector<std::shared_ptr<const Task>> tasks = registry->tasks();
   if (!options.task.empty()) {
     Result<std::shared_ptr<const Task>> task = FindTask(&*registry, options.task);

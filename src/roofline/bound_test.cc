@@ -8,7 +8,9 @@
 namespace assay {
 namespace {
 
+using testing::AllOf;
 using testing::Contains;
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 Work Moves(double read, double write) {
@@ -201,6 +203,30 @@ TEST(Bound, OverridesNeedTheTaskAndAReason) {
   EXPECT_LT(ComputeBound(work, *FindCard("H200"), nullptr, found).traffic_us, 2);
   EXPECT_EQ(FindOverride(*read, "kb/l2/1", "bb"), nullptr) << "another version";
   EXPECT_EQ(FindOverride(*read, "kb/l2/9", "aa"), nullptr);
+}
+
+TEST(Bound, OverridesThatDoNothingAreTold) {
+  TaskRegistry tasks;
+  for (const char* name : {"a/one", "a/two", "a/three"}) {
+    Result<Task> task = MakeTask({.id = name,
+                                  .aliases = {std::string("alias/") + name},
+                                  .source = "class Model: pass\n"
+                                            "def get_inputs(): return []\n"
+                                            "def get_init_inputs(): return []\n"});
+    ASSERT_TRUE(task.ok()) << task.error().message;
+    ASSERT_TRUE(tasks.Add(*std::move(task)).ok());
+  }
+  const std::string sha256 = (*tasks.Find("a/one"))->sha256;
+  const auto of = [](const std::string& hash) {
+    return BoundOverride{.task_sha256 = hash, .reason = "a test"};
+  };
+  const std::vector<std::string> idle = IdleOverrides(
+      {{"a/one", of(sha256)}, {"a/two", of("bb")}, {"alias/a/three", of(sha256)}, {"b", of("cc")}},
+      tasks);
+  EXPECT_THAT(
+      idle, ElementsAre(AllOf(HasSubstr("a/two"), HasSubstr("another version"), HasSubstr(sha256)),
+                        AllOf(HasSubstr("alias/a/three"), HasSubstr("its id is a/three")),
+                        AllOf(HasSubstr("of b "), HasSubstr("names no task here"))));
 }
 
 TEST(Bound, OverridesThatAreMalformedAreRefused) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <memory>
 #include <tuple>
 #include <utility>
 
@@ -77,6 +78,23 @@ const BoundOverride* FindOverride(const BoundOverrides& overrides, std::string_v
   const auto found = overrides.find(task_id);
   return found != overrides.end() && found->second.task_sha256 == task_sha256 ? &found->second
                                                                               : nullptr;
+}
+
+std::vector<std::string> IdleOverrides(const BoundOverrides& overrides, const TaskRegistry& tasks) {
+  std::vector<std::string> idle;
+  for (const auto& [task_id, entry] : overrides) {
+    const Result<std::shared_ptr<const Task>> task = tasks.Find(task_id);
+    if (!task.ok() || (*task)->id != task_id) {  // an alias finds a task, but names no override
+      idle.push_back(fmt::format("the override of {} names no task{}",
+                                 CleanText(TruncateMiddle(task_id, 100)),
+                                 task.ok() ? "; its id is " + (*task)->id : " here"));
+    } else if ((*task)->sha256 != entry.task_sha256) {
+      idle.push_back(fmt::format(
+          "the override of {} is for another version of the task: its source has the sha256 {}",
+          task_id, (*task)->sha256));
+    }
+  }
+  return idle;
 }
 
 }  // namespace assay

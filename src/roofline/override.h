@@ -3,9 +3,12 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/json.h"
 #include "base/result.h"
+#include "task/task.h"
 
 namespace assay {
 
@@ -33,5 +36,8 @@ Result<BoundOverrides> LoadOverrides(const std::string& path);
 /// The entry of a task, if there is one for this source; else null.
 const BoundOverride* FindOverride(const BoundOverrides& overrides, std::string_view task_id,
                                   std::string_view task_sha256);
+
+/// One sentence for each entry that does nothing: no task has that id, or that source.
+std::vector<std::string> IdleOverrides(const BoundOverrides& overrides, const TaskRegistry& tasks);
 
 }  // namespace assay

@@ -107,6 +107,8 @@ Status Service::LoadTasks() {
   for (const std::string& spec : options_.tasks) ASSAY_RETURN_IF_ERROR(registry->Add(spec));
   for (const TaskProblem& problem : registry->problems())
     LogWarn("task left out: {}: {}", problem.origin, problem.message);
+  for (const std::string& idle : IdleOverrides(options_.device.overrides, *registry))
+    LogWarn("{}", idle);
   tasks_ = std::move(registry);
   return {};
 }

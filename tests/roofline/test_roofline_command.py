@@ -93,6 +93,11 @@ def test_overrides_are_used_and_named(run, tmp_path):
                              "--overrides", overrides).stdout)
     assert changed["bound_us"] < plain["bound_us"]
     assert "override: a test" in changed["notes"]
+    entry = {"task_sha256": "0" * 64, "reason": "a test", "read_bytes": 0}
+    overrides.write_text(json.dumps({plain["task_id"]: entry, "elementwise/relu": entry}))
+    idle = run("roofline", "elementwise/relu", "--device", "H200", "--json", "--overrides", overrides)
+    assert json.loads(idle.stdout)["bound_us"] == plain["bound_us"]
+    assert "another version" in idle.stderr and f"its id is {plain['task_id']}" in idle.stderr
     overrides.write_text(json.dumps({plain["task_id"]: {"task_sha256": plain["task_sha256"]}}))
     refused = run("roofline", "elementwise/relu", "--device", "H200", "--overrides", overrides)
     assert refused.returncode == 2 and "no reason" in refused.stderr
