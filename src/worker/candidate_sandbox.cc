@@ -12,6 +12,8 @@ namespace fs = std::filesystem;
 std::vector<std::string> GpuDeviceFiles(const std::string& dev, std::optional<unsigned> own) {
   constexpr std::string_view kPrefix = "nvidia";
   std::vector<std::string> found;
+  std::vector<std::string> others;
+  bool has_own = false;
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(dev, ignored)) {
     const std::string name = entry.path().filename();
@@ -19,8 +21,12 @@ std::vector<std::string> GpuDeviceFiles(const std::string& dev, std::optional<un
     const std::string number = name.substr(kPrefix.size());
     const bool card =
         !number.empty() && number.find_first_not_of("0123456789") == std::string::npos;
-    if (!card || !own || number == std::to_string(*own)) found.push_back(entry.path());
+    const bool is_own = card && own && number == std::to_string(*own);
+    has_own = has_own || is_own;
+    (card && own && !is_own ? others : found).push_back(entry.path());
   }
+  // A container may give its one card another number than the driver does.
+  if (!has_own && others.size() == 1) found.push_back(others.front());
   return found;
 }
 

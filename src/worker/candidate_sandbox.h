@@ -11,7 +11,8 @@
 namespace assay {
 
 /// The device files below `dev` that a program needs for the card of /dev/nvidia`own`: that one and
-/// the driver's own. All cards' where the number is not known.
+/// the driver's own. All cards' where the number is not known; the only card's, whatever its
+/// number.
 std::vector<std::string> GpuDeviceFiles(const std::string& dev, std::optional<unsigned> own);
 
 /// What a candidate may read: the system's programs and libraries, the interpreter that

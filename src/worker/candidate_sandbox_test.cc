@@ -41,6 +41,12 @@ TEST_F(GpuDeviceFilesTest, AllOfThemWhereTheNumberIsUnknown) {
               UnorderedElementsAre("nvidia1", "nvidia11", "nvidia2", "nvidiactl", "nvidia-uvm"));
 }
 
+TEST_F(GpuDeviceFilesTest, TheOnlyOneWhateverItsNumber) {
+  EXPECT_THAT(Names(5), UnorderedElementsAre("nvidiactl", "nvidia-uvm")) << "one of three";
+  for (const char* name : {"nvidia1", "nvidia11"}) fs::remove(dev_ / name);
+  EXPECT_THAT(Names(5), UnorderedElementsAre("nvidia2", "nvidiactl", "nvidia-uvm"));
+}
+
 TEST_F(GpuDeviceFilesTest, AMachineWithoutAnyHasNone) {
   EXPECT_TRUE(GpuDeviceFiles(dev_ / "nowhere", 0).empty());
 }
