@@ -333,7 +333,8 @@ Outcome Evaluation::Load() {
 /// Compiles what is timed beside the reference, before the device is taken for the timing.
 Outcome Evaluation::PrepareBaselines() {
   slot_ = 0;
-  if (Outcome outcome = Fill(seeds_.Next("trial", 1), "native"); !Passed(outcome)) return outcome;
+  if (Outcome outcome = Fill(seeds_.Next("trial", 1), kNativeFamily); !Passed(outcome))
+    return outcome;
   const TimePoint begin = Clock::now();
   const std::vector<std::string>& names = submission_.modes.baselines;
   for (size_t i = 0; i < names.size() && !Cancelled(); ++i) {
@@ -426,8 +427,7 @@ TimingSession::Plan Evaluation::PlanTiming() const {
   // A stream of the submission's own need not wait for what its round waits for.
   plan.hold = !records_.lint.uses_streams;
   plan.statistical = shape_.draws > 0;
-  plan.rare = !plan.statistical && std::find(shape_.families.begin(), shape_.families.end(),
-                                             "rare") != shape_.families.end();
+  plan.rare = !plan.statistical && shape_.Admits(kRareFamily);
   plan.warm = submission_.modes.warm_cache;
   if (plan.warm)
     plan.most_calls = static_cast<uint32_t>(

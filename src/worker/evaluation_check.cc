@@ -29,15 +29,11 @@ Outcome Evaluation::Check() {
 /// The task's own inputs first and most often, then each of the other families once. Verified calls
 /// of timed rounds have rare inputs; without such rounds the last trial has.
 std::string Evaluation::FamilyOf(int trial) const {
-  constexpr std::string_view kRare = "rare";
   const std::vector<std::string>& families = shape_.families;
   const auto index = static_cast<size_t>(trial);
   if (index < families.size()) return families[index];
   const bool last = trial == limits_.trials - 1;
-  return last && !submission_.time &&
-                 std::find(families.begin(), families.end(), kRare) != families.end()
-             ? std::string(kRare)
-             : families.front();
+  return last && !submission_.time && shape_.Admits(kRareFamily) ? kRareFamily : families.front();
 }
 
 Outcome Evaluation::Trial(int number) {

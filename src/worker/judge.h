@@ -1,9 +1,13 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "roofline/card.h"
@@ -12,6 +16,10 @@
 #include "worker/zygote.h"
 
 namespace assay {
+
+/// Families of inputs that the engine asks for by name; families.py describes them.
+inline constexpr const char* kNativeFamily = "native";
+inline constexpr const char* kRareFamily = "rare";
 
 /// What a task needs and gives, as measured once on this device.
 struct TaskShape {
@@ -28,8 +36,13 @@ struct TaskShape {
   bool constant_inputs = false;  ///< one of them is, and large
   bool same_inputs = false;      ///< the task's own inputs are the same from every seed
   std::string precision;         ///< of float32 matrix work: "default", "ieee", "tf32"
-  std::vector<std::string> families = {"native"};  ///< of inputs, that trials may use
+  /// Families of inputs that trials may use; the task's own come first.
+  std::vector<std::string> families = {kNativeFamily};
   std::optional<Work> work;  ///< what it must move and compute, where it could be traced
+
+  [[nodiscard]] bool Admits(std::string_view family) const {
+    return std::find(families.begin(), families.end(), family) != families.end();
+  }
 };
 
 /// A lane's shared memory and the description that a candidate needs to use it.
@@ -126,9 +139,10 @@ class Judge {
   Status Weights(int lane, uint64_t seed);
   /// New inputs in the slots from `first`. After the reply the judge occupies the device until
   /// Release(), for `hold_ns` at most; only at the end of that are the inputs complete. `family`:
-  /// one of the task's families of inputs. `rare`: the slot whose inputs are of the family "rare".
+  /// one of the task's families of inputs. `rare`: the slot whose inputs are of kRareFamily.
   Result<Quietness> Fill(int lane, uint32_t first, std::span<const uint64_t> seeds,
-                         uint64_t quiet_ns, uint64_t hold_ns, std::string_view family = "native",
+                         uint64_t quiet_ns, uint64_t hold_ns,
+                         std::string_view family = kNativeFamily,
                          std::optional<uint32_t> rare = std::nullopt);
   /// The same without new inputs: `calls` slots from `first` are read by the next round, maybe
   /// none.

@@ -233,7 +233,7 @@ Outcome TimingSession::Pair(bool candidate_first, RoundClock* candidate, RoundCl
   std::optional<uint32_t> rare;
   if (plan_.rare && seeds_->Next("rare") % 4 != 0) rare = first + verified_call_;
   Result<Quietness> ready =
-      device_->judge().Fill(plan_.lane, first, seeds, QuietNs(), hold_ns_, "native", rare);
+      device_->judge().Fill(plan_.lane, first, seeds, QuietNs(), hold_ns_, kNativeFamily, rare);
   if (Outcome outcome = early(ready); !Passed(outcome)) return outcome;
   if (candidate_first) {
     if (Outcome outcome = RunCandidate(first, ready->hold, candidate); !Passed(outcome))
