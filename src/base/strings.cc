@@ -42,6 +42,17 @@ size_t Utf8SequenceLength(std::string_view text) {
   return length;
 }
 
+/// Of a character's bytes: U+0080 to U+009F, whose escapes terminals obey, and the marks that
+/// change the direction of text (U+202A to U+202E, U+2066 to U+2069), so that it reads as what it
+/// is not.
+bool IsControl(std::string_view character) {
+  const auto in = [&](std::string_view first, std::string_view last) {
+    return character.size() == first.size() && character >= first && character <= last;
+  };
+  return in("\xC2\x80", "\xC2\x9F") || in("\xE2\x80\xAA", "\xE2\x80\xAE") ||
+         in("\xE2\x81\xA6", "\xE2\x81\xA9");
+}
+
 /// Length of the ANSI escape sequence at the front (which begins with ESC).
 size_t AnsiLength(std::string_view text) {
   if (text.size() < 2 || text[1] != '[') return 1;
@@ -103,9 +114,7 @@ std::string CleanText(std::string_view bytes) {
     } else if (static_cast<uint8_t>(c) < 0x20 || c == 0x7F) {
       // Other control characters are dropped.
     } else if ((length = Utf8SequenceLength(bytes)) > 0) {
-      // U+0080 to U+009F are control characters too; terminals obey the escapes among them.
-      const bool control = length == 2 && c == '\xC2' && static_cast<uint8_t>(bytes[1]) < 0xA0;
-      if (!control) clean += bytes.substr(0, length);
+      if (!IsControl(bytes.substr(0, length))) clean += bytes.substr(0, length);
     } else {
       clean += "\xEF\xBF\xBD";
       length = 1;

@@ -15,8 +15,8 @@ std::string ToLower(std::string_view text);
 /// missing, and never cuts a UTF-8 sequence.
 std::string TruncateMiddle(std::string_view text, size_t max_bytes);
 
-/// Replaces invalid UTF-8 by U+FFFD and drops ANSI escapes and control characters other than
-/// newline and tab, so that hostile bytes can stand in JSON, terminals and prompts.
+/// Replaces invalid UTF-8 by U+FFFD and drops ANSI escapes, control characters other than newline
+/// and tab, and marks that turn text around, so that hostile bytes can stand in terminals, prompts.
 std::string CleanText(std::string_view bytes);
 
 /// Edit distance, for "did you mean".

@@ -89,10 +89,9 @@ const ApiKey* KeyRing::Find(const Digest& digest) const {
   return found;
 }
 
-KeyRing::Peer& KeyRing::PeerOf(const std::string& address) {
-  if (peers_.size() >= kMaxPeers && !peers_.contains(address)) peers_.clear();
-  return peers_.try_emplace(address, Peer{TokenBucket(kFailureRate, kFailureBurst), {}})
-      .first->second;
+TokenBucket& KeyRing::FailuresOf(const std::string& address) {
+  if (failures_.size() >= kMaxPeers && !failures_.contains(address)) failures_.clear();
+  return failures_.try_emplace(address, kFailureRate, kFailureBurst).first->second;
 }
 
 Identity KeyRing::Authenticate(const Request& request, bool token_query, const std::string& peer) {
@@ -100,26 +99,18 @@ Identity KeyRing::Authenticate(const Request& request, bool token_query, const s
   const std::string_view credential = Credential(request, token_query);
   if (credential.empty()) return who;
   const Digest digest = Sha256(credential);
-  const TimePoint now = Clock::now();
   const std::lock_guard lock(mutex_);
   const ApiKey* key = Find(digest);
-  Peer& record = PeerOf(peer);
-  const bool known =
-      key != nullptr && CRYPTO_memcmp(record.last_good.data(), digest.data(), digest.size()) == 0;
-  if (!known) {
-    if (const double wait = record.failures.Wait(now); wait > 0) {
+  if (key == nullptr) {
+    if (const double wait = FailuresOf(peer).Take(Clock::now()); wait > 0) {
       who.retry_after_s = wait;
       who.problem = fmt::format("too many wrong keys from this address; try again in {:.0f} s",
                                 std::max(wait, 1.0));
-      return who;
+    } else {
+      who.problem = "this key is not known; ask the operator, who makes keys with `assay keys new`";
     }
-  }
-  if (key == nullptr) {
-    record.failures.Take(now);
-    who.problem = "this key is not known; ask the operator, who makes keys with `assay keys new`";
     return who;
   }
-  record.last_good = digest;
   who.key_name = key->name;
   who.key_id = KeyId(digest);
   who.scope = key->scope;

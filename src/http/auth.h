@@ -36,9 +36,10 @@ class TokenBucket {
 
 /// The keys of a listener: who is who, how much each may do, and who guesses. Thread-safe.
 ///
-/// Keys are compared as hashes, all of them, in constant time. A peer that sends ten wrong keys
-/// waits six seconds for each further try; the key that it used last goes on working, so that a
-/// neighbour behind the same address cannot lock it out. No key is ever logged or quoted.
+/// Keys are compared as hashes, all of them, in constant time. An address that sends ten wrong keys
+/// waits six seconds for each further one, which keeps the log and the comparing small: keys are
+/// far too long to be guessed, so a right one always works, whoever else is behind that address. No
+/// key is ever logged or quoted.
 class KeyRing {
  public:
   /// Reads `path` (see ParseKeys).
@@ -65,18 +66,13 @@ class KeyRing {
   [[nodiscard]] uint64_t generation() const { return generation_.load(); }
 
  private:
-  struct Peer {
-    TokenBucket failures;
-    Digest last_good{};
-  };
-
   [[nodiscard]] const ApiKey* Find(const Digest& digest) const;
-  Peer& PeerOf(const std::string& address);
+  TokenBucket& FailuresOf(const std::string& address);
 
   mutable std::mutex mutex_;
   std::string path_;
   std::vector<ApiKey> keys_;
-  std::map<std::string, Peer> peers_;
+  std::map<std::string, TokenBucket> failures_;  ///< by address
   std::map<std::string, TokenBucket> rates_;
   std::atomic<uint64_t> generation_{0};
 };

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <poll.h>
+
 #include <boost/asio/ssl/stream_base.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
@@ -33,6 +35,7 @@ class HttpConnection final : public Connection,
         peer_group_(std::move(accepted.peer_group)),
         place_(std::move(accepted.place)),
         wake_(loop.context()),
+        buffer_(limits_.header_bytes + kFraming),
         inflight_(site_->shared.get()) {}
 
   void Start() {
@@ -52,9 +55,11 @@ class HttpConnection final : public Connection,
   }
 
  private:
-  using Parser = beast_http::request_parser<beast_http::string_body>;
+  using Parser = beast_http::request_parser<GrowingBody>;
   enum class Phase { kHandshake, kIdle, kHead, kBody, kWorking, kWriting, kStreaming, kLinger };
   static constexpr bool kTls = !std::is_same_v<Stream, Socket>;
+  /// What may be read ahead beside a head: a piece of body, the line of a chunk, the trailers.
+  static constexpr size_t kFraming = 64u << 10;
 
   Awaitable<void> Run(std::shared_ptr<HttpConnection> self);
   Awaitable<bool> Handshake();
@@ -76,10 +81,14 @@ class HttpConnection final : public Connection,
   std::optional<Response> ExamineBody();
   void Dispatch(Reply reply);
   void Enter(Phase phase, std::optional<Seconds> limit);
-  [[nodiscard]] bool PeerIsGone(bool eof_counts);
+  [[nodiscard]] bool PeerIsGone(TimePoint now);
+  [[nodiscard]] bool KeyIsGone();
   void Finished(int status, size_t bytes);
   Response Problem(int status, std::string_view message) {
     return site_->router->Refusal(request_, status, message);
+  }
+  Response TooLarge() {
+    return Problem(413, fmt::format("a body may have {} bytes at most here", body_bytes_));
   }
 
   Loop& loop_;
@@ -97,6 +106,9 @@ class HttpConnection final : public Connection,
   TimePoint started_{};
   Phase phase_ = Phase::kHandshake;
   TimePoint deadline_ = TimePoint::max();
+  TimePoint half_closed_ = TimePoint::max();  ///< since when the client sends no more
+  uint64_t keys_seen_ = 0;
+  size_t body_bytes_ = 0;   ///< that the current request may have
   bool first_ = true;       ///< no request has come yet
   bool keep_alive_ = true;  ///< after the current response
   bool http_1_0_ = false;
@@ -116,10 +128,10 @@ void HttpConnection<Stream>::Enter(Phase phase, std::optional<Seconds> limit) {
 template <typename Stream>
 void HttpConnection<Stream>::Tick(TimePoint now) {
   if (aborted_) return;
-  if ((phase_ == Phase::kWorking || phase_ == Phase::kStreaming) &&
-      PeerIsGone(phase_ == Phase::kStreaming)) {
-    Abort();
-    return;
+  if (phase_ == Phase::kWorking || phase_ == Phase::kStreaming) {
+    const bool withdrawn = KeyIsGone();
+    if (withdrawn) site_->shared->CountDrop("key_withdrawn");
+    if (withdrawn || PeerIsGone(now)) return Abort();
   }
   if (now < deadline_) return;
   deadline_ = TimePoint::max();
@@ -141,15 +153,23 @@ void HttpConnection<Stream>::Tick(TimePoint now) {
   }
 }
 
-/// `eof_counts`: a client that has shut down its sending side has gone. While a handler works it
-/// may be one that waits for its answer so; one that listens to a stream has no reason to.
+/// Whether nobody waits for the answer any more. One that has only shut down its sending side may
+/// still read; for a while that is believed, but not by a stream, which such a client would leave.
 template <typename Stream>
-bool HttpConnection<Stream>::PeerIsGone(bool eof_counts) {
-  char byte = 0;
-  const int fd = boost::beast::get_lowest_layer(stream_).native_handle();
-  const ssize_t n = ::recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-  if (n == 0) return eof_counts;
-  return n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR;
+bool HttpConnection<Stream>::PeerIsGone(TimePoint now) {
+  pollfd look{boost::beast::get_lowest_layer(stream_).native_handle(), POLLRDHUP, 0};
+  if (::poll(&look, 1, 0) <= 0) return false;
+  if ((look.revents & (POLLERR | POLLHUP)) != 0 || phase_ == Phase::kStreaming) return true;
+  half_closed_ = std::min(half_closed_, now);
+  return now - half_closed_ >= limits_.half_closed;
+}
+
+/// Whether the key was withdrawn that the request came with.
+template <typename Stream>
+bool HttpConnection<Stream>::KeyIsGone() {
+  if (site_->keys == nullptr || site_->keys->generation() == keys_seen_) return false;
+  keys_seen_ = site_->keys->generation();
+  return !request_.who.key_id.empty() && !site_->keys->StillGood(request_.who);
 }
 
 template <typename Stream>
@@ -226,12 +246,15 @@ std::optional<Response> HttpConnection<Stream>::Examine(bool upgrade) {
       FillRequest(parser_->get(), std::move(fresh_id), &request_);
   if (malformed) {
     keep_alive_ = false;
+    linger_ = true;  // whatever follows is not read as a request
     return Problem(malformed->status, malformed->message);
   }
   if (site_->keys == nullptr) {
     request_.who.key_name = "local";
     request_.who.scope = Scope::kAdmin;
+    place_.Known();
   } else {
+    keys_seen_ = site_->keys->generation();
     request_.who = site_->keys->Authenticate(request_, upgrade && site_->token_query, peer_group_);
   }
   std::erase_if(request_.query, [](const auto& item) { return item.first == "token"; });
@@ -259,6 +282,7 @@ std::optional<Response> HttpConnection<Stream>::ExamineKey() {
     response.headers.Set("Retry-After", "1");
     return response;
   }
+  place_.Known();
   const double wait = site_->keys->Admit(name);
   if (wait <= 0) return std::nullopt;
   Response response =
@@ -270,20 +294,18 @@ std::optional<Response> HttpConnection<Stream>::ExamineKey() {
 template <typename Stream>
 std::optional<Response> HttpConnection<Stream>::ExamineBody() {
   if (parser_->is_done()) return std::nullopt;
-  if (std::optional<Response> refusal = site_->router->Refused(request_); refusal) return refusal;
+  body_bytes_ = limits_.body_bytes;
+  if (std::optional<Response> refusal = site_->router->Refused(request_, &body_bytes_); refusal)
+    return refusal;
+  if (request_.method == "GET" || request_.method == "HEAD")
+    return Problem(400, "a request of this method has no body");
   if (const auto expect = request_.headers.Find("Expect"); expect) {
     if (ToLower(*expect) != "100-continue")
       return Problem(417, "only 100-continue can be expected");
     expects_continue_ = true;
   }
-  const auto length = parser_->content_length();
-  if (length && *length > limits_.body_bytes)
-    return Problem(413, fmt::format("a body may have {} bytes at most", limits_.body_bytes));
-  if (!inflight_.Hold(length ? static_cast<size_t>(*length) : limits_.body_bytes)) {
-    Response response = Problem(503, "too many large requests at once; try again");
-    response.headers.Set("Retry-After", "1");
-    return response;
-  }
+  if (const auto length = parser_->content_length(); length && *length > body_bytes_)
+    return TooLarge();
   return std::nullopt;
 }
 
@@ -295,9 +317,21 @@ Awaitable<bool> HttpConnection<Stream>::ReadBody() {
     const auto [error, size] = co_await asio::async_write(stream_, asio::buffer(kContinue), kTuple);
     if (error) co_return false;
   }
-  parser_->body_limit(limits_.body_bytes);
-  const auto [error, size] = co_await beast_http::async_read(stream_, buffer_, *parser_, kTuple);
-  if (error) co_return co_await RefuseRead(error);
+  parser_->body_limit(body_bytes_);
+  parser_->eager(true);
+  const std::string holder = site_->keys == nullptr          ? ""
+                             : request_.who.key_name.empty() ? "@" + peer_group_
+                                                             : request_.who.key_name;
+  while (!parser_->is_done()) {
+    const auto [error, size] =
+        co_await beast_http::async_read_some(stream_, buffer_, *parser_, kTuple);
+    if (error) co_return co_await RefuseRead(error);
+    // Counted as it comes: what a head announces costs nothing yet.
+    if (inflight_.Hold(parser_->get().body().size(), holder)) continue;
+    Response response = Problem(503, "too many large requests at once; try again");
+    response.headers.Set("Retry-After", "1");
+    co_return co_await Refuse(std::move(response));
+  }
   co_return true;
 }
 
@@ -316,11 +350,11 @@ Awaitable<bool> HttpConnection<Stream>::RefuseRead(ErrorCodeOf error) {
       error == beast_http::error::partial_message)
     co_return false;
   if (error == beast_http::error::header_limit || error == beast_http::error::buffer_overflow)
-    co_return co_await Refuse(Problem(
-        431, fmt::format("a request's head may have {} bytes at most", limits_.header_bytes)));
-  if (error == beast_http::error::body_limit)
     co_return co_await Refuse(
-        Problem(413, fmt::format("a body may have {} bytes at most", limits_.body_bytes)));
+        Problem(431, fmt::format("a request's head may have {} bytes at most, the lines between "
+                                 "chunks and after them {}",
+                                 limits_.header_bytes, limits_.header_bytes + kFraming)));
+  if (error == beast_http::error::body_limit) co_return co_await Refuse(TooLarge());
   co_return co_await Refuse(Problem(400, "this is not HTTP/1.1: " + error.message()));
 }
 
@@ -365,6 +399,7 @@ Awaitable<void> HttpConnection<Stream>::Wait() {
 template <typename Stream>
 Awaitable<bool> HttpConnection<Stream>::Answer() {
   Enter(Phase::kWorking, std::nullopt);
+  half_closed_ = TimePoint::max();
   auto sink = std::make_shared<OneReply>([weak = this->weak_from_this()] {
     if (const auto self = weak.lock()) self->wake_.cancel();
   });

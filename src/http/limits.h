@@ -15,16 +15,22 @@ struct Limits {
   /// messages.
   size_t write_queue_bytes = 32u << 20;
   size_t stream_queue_bytes = 8u << 20;  ///< the same for a streamed body
-  /// Bodies and messages that are being received, over all connections; 503, or closed with 1013.
+  /// Bodies and messages of more than 64 KiB that are being received or answered, over all
+  /// connections; 503, or closed with 1013. Where keys are used each has a quarter of it.
   size_t inflight_bytes = 1u << 30;
-  size_t connections = 16384;      ///< over all listeners; 503
+  size_t connections = 16384;  ///< over all listeners; 503
+  /// Half of them at most may come from one address and not yet have shown a key (or, where none is
+  /// needed, sent a request); 503.
   size_t connections_per_key = 0;  ///< where the key's quota says nothing; 0: no limit; 429
 
   Seconds head{10};   ///< from a request's first byte to the end of its head; 408
   Seconds body{60};   ///< for the body after the head; 408
   Seconds write{60};  ///< for one response, message or piece to leave
   Seconds idle{75};   ///< of a kept-alive connection between requests
-  Seconds ping{20};   ///< between pings to a WebSocket: keeps proxies and NAT awake
+  /// A client that has shut down its side is taken for one that left, also while it waits for an
+  /// answer: after so long, since some read on for a moment.
+  Seconds half_closed{5};
+  Seconds ping{20};  ///< between pings to a WebSocket: keeps proxies and NAT awake
   /// A WebSocket without any sign of life, pongs included, is closed. Long, because a blocked
   /// trainer answers no ping for minutes; a peer that has vanished is found by `unacknowledged`.
   Seconds silence{1800};

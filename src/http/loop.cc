@@ -148,7 +148,11 @@ void Loop::RunActions() {
       }
       due = actions_.extract(first);
     }
-    due.mapped()();
+    try {
+      due.mapped()();
+    } catch (const std::exception& exception) {
+      LogWarn("a timer's action failed: {}", exception.what());
+    }
   }
   ArmActions();
 }

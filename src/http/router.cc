@@ -64,9 +64,10 @@ Router::~Router() = default;
 Router::Router(Router&&) noexcept = default;
 Router& Router::operator=(Router&&) noexcept = default;
 
-void Router::Add(std::string method, std::string pattern, Scope scope, Handler handler) {
+void Router::Add(std::string method, std::string pattern, Scope scope, Handler handler,
+                 size_t body_bytes) {
   ASSAY_CHECK(!method.empty() && handler != nullptr);
-  Insert(pattern, Route{std::move(method), {}, scope, std::move(handler), nullptr});
+  Insert(pattern, Route{std::move(method), {}, scope, std::move(handler), nullptr, body_bytes});
 }
 
 void Router::AddWebSocket(std::string pattern, Scope scope, WebSocketFactory factory) {
@@ -193,10 +194,12 @@ const Router::Route* Router::Resolve(const Request& request, Search* search,
   return refusal->has_value() ? nullptr : route;
 }
 
-std::optional<Response> Router::Refused(const Request& request) const {
+std::optional<Response> Router::Refused(const Request& request, size_t* body_bytes) const {
   Search search;
   std::optional<Response> refusal;
-  Resolve(request, &search, &refusal);
+  const Route* route = Resolve(request, &search, &refusal);
+  if (route != nullptr && route->body_bytes > 0)
+    *body_bytes = std::min(*body_bytes, route->body_bytes);
   return refusal;
 }
 

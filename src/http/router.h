@@ -27,7 +27,9 @@ class Router {
   Router& operator=(Router&&) noexcept;
 
   /// Of two routes with one method and pattern the first stays, so that protocols can share a port.
-  void Add(std::string method, std::string pattern, Scope scope, Handler handler);
+  /// `body_bytes`: the largest body, where the server's limit is more than anybody needs; 0: that.
+  void Add(std::string method, std::string pattern, Scope scope, Handler handler,
+           size_t body_bytes = 0);
   void AddWebSocket(std::string pattern, Scope scope, WebSocketFactory factory);
 
   /// Answers unknown paths (404) and methods (405, with Allow) and missing scopes (401, 403) itself
@@ -35,7 +37,8 @@ class Router {
   void Dispatch(Request request, Reply reply) const;
 
   /// What Dispatch would refuse from the head alone, so that nobody's body is read in vain.
-  [[nodiscard]] std::optional<Response> Refused(const Request& request) const;
+  /// Lowers `body_bytes` to the route's limit.
+  [[nodiscard]] std::optional<Response> Refused(const Request& request, size_t* body_bytes) const;
 
   /// The factory for an upgrade request, or null and the refusal. Fills request->captured.
   [[nodiscard]] const WebSocketFactory* FindWebSocket(Request* request, Response* refusal) const;
@@ -55,6 +58,7 @@ class Router {
     Scope scope = Scope::kNone;
     Handler handler;
     WebSocketFactory factory;
+    size_t body_bytes = 0;
   };
   /// One path segment of a trie of patterns.
   struct Node {

@@ -95,6 +95,7 @@ TEST(Router, ScopesIncludeTheLesserOnes) {
 }
 
 TEST(Router, WrongKeysAreToldToWait) {
+  size_t body_bytes = 1000;
   Router router;
   router.Add("GET", "/a", Scope::kRead, Named("a"));
   router.Add("GET", "/open", Scope::kNone, Named("open"));
@@ -103,12 +104,12 @@ TEST(Router, WrongKeysAreToldToWait) {
   request.path = "/a";
   request.who.retry_after_s = 5.2;
   request.who.problem = "too many";
-  const std::optional<Response> refusal = router.Refused(request);
+  const std::optional<Response> refusal = router.Refused(request, &body_bytes);
   ASSERT_TRUE(refusal.has_value());
   EXPECT_EQ(refusal->status, 429);
   EXPECT_EQ(refusal->headers.Find("Retry-After"), "6");
   request.path = "/open";
-  EXPECT_FALSE(router.Refused(request).has_value());
+  EXPECT_FALSE(router.Refused(request, &body_bytes).has_value());
 }
 
 TEST(Router, RefusalsHaveTheShapeOfTheLongestPrefix) {

@@ -80,10 +80,16 @@ Result<Bound> BindUnix(const std::string& path) {
                sizeof address.sun_path - 1);
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
   struct stat status {};
-  if (::lstat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode)) ::unlink(path.c_str());
   UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd.valid()) return ErrnoError("socket", errno);
   const auto* generic = reinterpret_cast<const sockaddr*>(&address);
+  if (::lstat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode)) {
+    // A socket that nobody listens to is left over; EAGAIN comes from a server that is busy.
+    const UniqueFd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (::connect(probe.get(), generic, sizeof address) == 0 || errno == EAGAIN)
+      return Err(ErrorCode::kUnavailable, "'{}' is in use; stop the other server", path);
+    ::unlink(path.c_str());
+  }
   if (::bind(fd.get(), generic, sizeof address) != 0 || ::listen(fd.get(), kBacklog) != 0)
     return ErrnoError(fmt::format("cannot listen on '{}'", path), errno);
   ::chmod(path.c_str(), S_IRUSR | S_IWUSR);
@@ -203,7 +209,7 @@ void ServerImpl::AddGauges(MetricRegistry* metrics) {
                                       "Large bodies and messages that are being received.",
                                       MetricType::kGauge,
                                       {},
-                                      static_cast<double>(shared->inflight_bytes.load())}};
+                                      static_cast<double>(shared->inflight_bytes())}};
   });
 }
 
@@ -256,15 +262,16 @@ bool ServerImpl::AcceptOne(const std::shared_ptr<Listener>& listener) {
   UniqueFd fd(::accept4(listener->descriptor.native_handle(), reinterpret_cast<sockaddr*>(&address),
                         &size, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (!fd.valid()) return errno == ECONNABORTED || errno == EINTR || errno == EPROTO;
-  if (shared_->connections.fetch_add(1) >= shared_->limits.connections) {
+  auto [peer, group] = PeerName(address);
+  const bool room = shared_->connections.fetch_add(1) < shared_->limits.connections;
+  if (!room || !shared_->EnterStranger(group)) {
     shared_->connections.fetch_sub(1);
     shared_->CountDrop("full");
     if (listener->tls == nullptr) (void)::send(fd.get(), kFull.data(), kFull.size(), MSG_NOSIGNAL);
     return true;
   }
-  Place place(shared_);
+  Place place(shared_, group);
   if (listener->family != AF_UNIX) TuneTcp(fd.get(), shared_->limits.unacknowledged);
-  auto [peer, group] = PeerName(address);
   const std::shared_ptr<Loop>& loop = loops_[next_loop_.fetch_add(1) % loops_.size()];
   auto accepted = std::make_shared<Accepted>(Accepted{
       std::move(fd), listener->family, std::move(peer), std::move(group), std::move(place)});

@@ -24,7 +24,7 @@ struct ServerOptions {
 struct ListenOptions {
   std::string host = "127.0.0.1";  ///< address or name; "0.0.0.0" or "::" for all
   uint16_t port = 8000;            ///< 0: the system chooses
-  std::string unix_path;           ///< if set, a Unix socket instead; an old one is replaced
+  std::string unix_path;  ///< if set, a Unix socket instead; one that nobody serves is replaced
   std::shared_ptr<const Router> router;
   std::shared_ptr<KeyRing> keys;     ///< null: open to everybody who can connect
   bool token_query = false;          ///< WebSocket upgrades may carry the key as ?token=

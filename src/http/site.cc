@@ -41,23 +41,70 @@ void Shared::CountDrop(const char* reason) {
       .Add();
 }
 
-bool Shared::EnterKey(const std::string& key, size_t limit) {
-  const std::lock_guard lock(mutex_);
-  size_t& count = per_key_[key];
+namespace {
+
+/// One more under `name`, unless there are `limit` (0: no limit).
+bool Enter(std::map<std::string, size_t>* counts, const std::string& name, size_t limit) {
+  size_t& count = (*counts)[name];
   if (limit > 0 && count >= limit) return false;
   ++count;
   return true;
 }
 
+void Leave(std::map<std::string, size_t>* counts, const std::string& name, size_t many = 1) {
+  const auto entry = counts->find(name);
+  ASSAY_CHECK(entry != counts->end() && entry->second >= many);
+  entry->second -= many;
+  if (entry->second == 0) counts->erase(entry);
+}
+
+}  // namespace
+
+bool Shared::EnterKey(const std::string& key, size_t limit) {
+  const std::lock_guard lock(mutex_);
+  return Enter(&per_key_, key, limit);
+}
+
 void Shared::LeaveKey(const std::string& key) {
   const std::lock_guard lock(mutex_);
-  const auto entry = per_key_.find(key);
-  ASSAY_CHECK(entry != per_key_.end() && entry->second > 0);
-  if (--entry->second == 0) per_key_.erase(entry);
+  Leave(&per_key_, key);
+}
+
+bool Shared::EnterStranger(const std::string& address) {
+  const std::lock_guard lock(mutex_);
+  return Enter(&strangers_, address, std::max<size_t>(1, limits.connections / 2));
+}
+
+void Shared::LeaveStranger(const std::string& address) {
+  const std::lock_guard lock(mutex_);
+  Leave(&strangers_, address);
+}
+
+bool Shared::EnterBytes(const std::string& holder, size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  const size_t most = holder.empty() ? limits.inflight_bytes : limits.inflight_bytes / 4;
+  const auto held = bytes_of_.find(holder);
+  if ((held == bytes_of_.end() ? 0 : held->second) + bytes > most) return false;
+  if (inflight_bytes_ + bytes > limits.inflight_bytes) return false;
+  bytes_of_[holder] += bytes;
+  inflight_bytes_ += bytes;
+  return true;
+}
+
+void Shared::LeaveBytes(const std::string& holder, size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  Leave(&bytes_of_, holder, bytes);
+  inflight_bytes_ -= bytes;
+}
+
+size_t Shared::inflight_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return inflight_bytes_;
 }
 
 Place::~Place() {
   if (shared_ == nullptr) return;
+  Known();
   if (!key_.empty()) shared_->LeaveKey(key_);
   shared_->connections.fetch_sub(1);
 }
@@ -70,19 +117,23 @@ bool Place::Claim(const std::string& key, size_t limit) {
   return true;
 }
 
-bool InflightBytes::Hold(size_t bytes) {
-  if (bytes <= held_) return true;
-  const size_t more = bytes - held_;
-  if (shared_->inflight_bytes.fetch_add(more) + more > shared_->limits.inflight_bytes) {
-    shared_->inflight_bytes.fetch_sub(more);
-    return false;
-  }
+void Place::Known() {
+  if (address_.empty()) return;
+  shared_->LeaveStranger(address_);
+  address_.clear();
+}
+
+bool InflightBytes::Hold(size_t bytes, const std::string& holder) {
+  constexpr size_t kSmall = 64u << 10;
+  if (bytes <= std::max(held_, kSmall)) return true;
+  if (!shared_->EnterBytes(holder, bytes - held_)) return false;
   held_ = bytes;
+  holder_ = holder;
   return true;
 }
 
 void InflightBytes::Release() {
-  shared_->inflight_bytes.fetch_sub(held_);
+  if (held_ > 0) shared_->LeaveBytes(holder_, held_);
   held_ = 0;
 }
 

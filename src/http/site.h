@@ -24,7 +24,6 @@ struct Shared {
   std::atomic<bool> draining{false};
   std::atomic<size_t> connections{0};
   std::atomic<size_t> websockets{0};
-  std::atomic<size_t> inflight_bytes{0};
   bool access_log = true;
 
   /// Counts a finished request.
@@ -35,6 +34,15 @@ struct Shared {
   /// True, and counted, unless the key has as many connections as it may. `limit` 0: none.
   bool EnterKey(const std::string& key, size_t limit);
   void LeaveKey(const std::string& key);
+  /// The same for connections of an address whose client is not known yet.
+  bool EnterStranger(const std::string& address);
+  void LeaveStranger(const std::string& address);
+
+  /// Counts bytes in flight; false, and not counted, beyond what all or `holder` may have. Where
+  /// no keys are used the holder is "", whom nobody else waits for.
+  bool EnterBytes(const std::string& holder, size_t bytes);
+  void LeaveBytes(const std::string& holder, size_t bytes);
+  [[nodiscard]] size_t inflight_bytes() const;
 
  private:
   static constexpr size_t kMethods = 8;  ///< the known ones and "other"
@@ -44,38 +52,49 @@ struct Shared {
   Histogram* seconds_ = nullptr;
   /// By method and status, filled when first needed: no lock and no lookup for each request.
   std::array<std::atomic<Counter*>, kMethods * kStatuses> requests_{};
-  std::mutex mutex_;
+  mutable std::mutex mutex_;  ///< guards what follows
   std::map<std::string, size_t> per_key_;
+  std::map<std::string, size_t> strangers_;
+  std::map<std::string, size_t> bytes_of_;
+  size_t inflight_bytes_ = 0;
 };
 
-/// One connection's place among all, and among its key's once that is known.
+/// One connection's place among all: first among its address's strangers, then among its key's.
 class Place {
  public:
-  explicit Place(std::shared_ptr<Shared> shared) : shared_(std::move(shared)) {}
+  /// For a connection that Shared has counted, in both ways.
+  Place(std::shared_ptr<Shared> shared, std::string address)
+      : shared_(std::move(shared)), address_(std::move(address)) {}
   Place(Place&& other) noexcept = default;
   Place& operator=(Place&&) = delete;
   ~Place();
   /// Counts the connection among `key`'s; false when that has no place left.
   bool Claim(const std::string& key, size_t limit);
+  /// The client is no stranger any more.
+  void Known();
 
  private:
   std::shared_ptr<Shared> shared_;
+  std::string address_;  ///< empty once known
   std::string key_;
 };
 
-/// Bytes of a body or message that is being received. Gives them back at its end.
+/// Bytes of a body or message in flight, counted beyond the first 64 KiB. Gives them back at its
+/// end.
 class InflightBytes {
  public:
   explicit InflightBytes(Shared* shared) : shared_(shared) {}
   InflightBytes(const InflightBytes&) = delete;
   InflightBytes& operator=(const InflightBytes&) = delete;
   ~InflightBytes() { Release(); }
-  /// Holds `bytes` altogether; false, and unchanged, when all connections together hold too much.
-  bool Hold(size_t bytes);
+  /// Holds `bytes` altogether for `holder`, always the same one; false, and unchanged, when it or
+  /// all together hold too much.
+  bool Hold(size_t bytes, const std::string& holder);
   void Release();
 
  private:
   Shared* shared_;
+  std::string holder_;
   size_t held_ = 0;
 };
 

@@ -79,8 +79,6 @@ class WebSocketConnection final : public Connection,
   template <typename Call>
   void Guard(Call call);
 
-  /// Buffers up to this size are not counted among those in flight.
-  static constexpr size_t kSmallMessage = 64u << 10;
   /// Requests are read until this much of their answers is unread.
   static constexpr size_t kUnreadAnswers = 256u << 10;
 
@@ -104,6 +102,7 @@ class WebSocketConnection final : public Connection,
   TimePoint message_deadline_ = TimePoint::max();  ///< of one that has come in part
   TimePoint next_ping_ = TimePoint::max();
   TimePoint last_heard_ = Clock::now();
+  std::string holder_;  ///< who the bytes in flight are counted for
   uint64_t keys_seen_ = 0;
   bool is_writing_ = false;
   bool is_closing_ = false;
@@ -167,7 +166,10 @@ template <typename Stream>
 void WebSocketConnection<Stream>::Open(Request request, const WebSocketFactory& factory) {
   who_ = request.who;
   request_id_ = request.id;
-  if (site_->keys != nullptr) keys_seen_ = site_->keys->generation();
+  if (site_->keys != nullptr) {
+    keys_seen_ = site_->keys->generation();
+    holder_ = who_.key_name.empty() ? "@stranger" : who_.key_name;
+  }
   next_ping_ = DeadlineIn(limits_.ping);
   last_heard_ = Clock::now();
   outbox_ = std::make_shared<Outbox>(
@@ -178,9 +180,8 @@ void WebSocketConnection<Stream>::Open(Request request, const WebSocketFactory& 
           if (const auto self = weak.lock()) self->Flush();
         });
       });
-  Log(LogLevel::kInfo, "websocket open path={} peer={} key={} request={}",
-      json::serialize(json::string(TruncateMiddle(request.path, 256))), peer_,
-      who_.key_name.empty() ? "-" : who_.key_name, request_id_);
+  Log(LogLevel::kInfo, "websocket open path={} peer={} key={} request={}", LoggedPath(request.path),
+      peer_, who_.key_name.empty() ? "-" : who_.key_name, request_id_);
   Guard([&] {
     session_ = factory(std::move(request), outbox_);
     if (session_ == nullptr) {
@@ -216,7 +217,7 @@ Awaitable<void> WebSocketConnection<Stream>::ReadMessages() {
     } else if (buffer_.size() > limits_.message_bytes) {
       buffer_ = {};
       StartClose(1009, fmt::format("a message may have {} bytes at most", limits_.message_bytes));
-    } else if (buffer_.size() > kSmallMessage && !inflight_.Hold(buffer_.size())) {
+    } else if (!inflight_.Hold(buffer_.size(), holder_)) {
       buffer_ = {};
       StartClose(1013, "too many large messages at once; try again later");
     } else if (ws_.is_message_done()) {

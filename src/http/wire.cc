@@ -60,6 +60,12 @@ std::optional<Refusal> FillRequest(const Head& head, std::string fresh_id, Reque
   request->query = std::move(target->query);
   if (head.version() >= 11 && head.count(beast_http::field::host) != 1)
     return Refusal{400, "an HTTP/1.1 request must have one Host header"};
+  // What another coding hides would be read as the next request.
+  if (const size_t codings = head.count(beast_http::field::transfer_encoding); codings > 0) {
+    if (head.version() < 11) return Refusal{400, "HTTP/1.0 has no Transfer-Encoding"};
+    if (codings > 1 || ToLower(View(head[beast_http::field::transfer_encoding])) != "chunked")
+      return Refusal{501, "the only Transfer-Encoding here is 'chunked'"};
+  }
   return std::nullopt;
 }
 
@@ -134,13 +140,16 @@ std::string SerializeHead(const Response& response, const HeadOptions& options) 
   return head;
 }
 
+std::string LoggedPath(std::string_view path) {
+  return json::serialize(json::string(CleanText(TruncateMiddle(path, 256))));
+}
+
 void LogAccess(const Request& request, int status, size_t bytes, Milliseconds took) {
   const LogLevel level = status >= 500 ? LogLevel::kWarn : LogLevel::kInfo;
   if (!LogEnabled(level)) return;
   Log(level, "http method={} path={} status={} bytes={} ms={:.2f} peer={} key={} request={}",
-      request.method, json::serialize(json::string(TruncateMiddle(request.path, 256))), status,
-      bytes, took.count(), request.peer, request.who.key_name.empty() ? "-" : request.who.key_name,
-      request.id);
+      request.method, LoggedPath(request.path), status, bytes, took.count(), request.peer,
+      request.who.key_name.empty() ? "-" : request.who.key_name, request.id);
 }
 
 }  // namespace assay::http

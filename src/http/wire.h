@@ -1,18 +1,17 @@
 #pragma once
 
-#include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/message.hpp>
-#include <boost/beast/http/string_body.hpp>
 #include <optional>
 #include <string>
 
+#include "http/growing_body.h"
 #include "http/message.h"
 #include "http/site.h"
 
 namespace assay::http {
 
 namespace beast_http = boost::beast::http;
-using Head = beast_http::request<beast_http::string_body>;
+using Head = beast_http::request<GrowingBody>;
 
 /// Why a request is refused before any handler sees it.
 struct Refusal {
@@ -44,6 +43,9 @@ struct HeadOptions {
 
 /// Status line and fields, to the empty line. Fields that would break the message are left out.
 std::string SerializeHead(const Response& response, const HeadOptions& options);
+
+/// A path as a log line may show it: bounded, quoted, without control characters of any kind.
+std::string LoggedPath(std::string_view path);
 
 /// One line for the log: no query (keys could be in it), no body, no header.
 void LogAccess(const Request& request, int status, size_t bytes, Milliseconds took);
