@@ -263,18 +263,16 @@ bool ServerImpl::AcceptOne(const std::shared_ptr<Listener>& listener) {
                         &size, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (!fd.valid()) return errno == ECONNABORTED || errno == EINTR || errno == EPROTO;
   auto [peer, group] = PeerName(address);
-  const bool room = shared_->connections.fetch_add(1) < shared_->limits.connections;
-  if (!room || !shared_->EnterStranger(group)) {
-    shared_->connections.fetch_sub(1);
+  std::optional<Place> place = Place::Take(shared_, group);
+  if (!place) {
     shared_->CountDrop("full");
     if (listener->tls == nullptr) (void)::send(fd.get(), kFull.data(), kFull.size(), MSG_NOSIGNAL);
     return true;
   }
-  Place place(shared_, group);
   if (listener->family != AF_UNIX) TuneTcp(fd.get(), shared_->limits.unacknowledged);
   const std::shared_ptr<Loop>& loop = loops_[next_loop_.fetch_add(1) % loops_.size()];
   auto accepted = std::make_shared<Accepted>(Accepted{
-      std::move(fd), listener->family, std::move(peer), std::move(group), std::move(place)});
+      std::move(fd), listener->family, std::move(peer), std::move(group), *std::move(place)});
   asio::post(loop->context(), [loop = loop.get(), listener, accepted] {
     if (listener->tls != nullptr) {
       ServeTls(*loop, listener->site, std::move(*accepted), listener->tls.get());

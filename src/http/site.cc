@@ -102,6 +102,13 @@ size_t Shared::inflight_bytes() const {
   return inflight_bytes_;
 }
 
+std::optional<Place> Place::Take(std::shared_ptr<Shared> shared, const std::string& address) {
+  const bool room = shared->connections.fetch_add(1) < shared->limits.connections;
+  if (room && shared->EnterStranger(address)) return Place(std::move(shared), address);
+  shared->connections.fetch_sub(1);
+  return std::nullopt;
+}
+
 Place::~Place() {
   if (shared_ == nullptr) return;
   Known();

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -62,9 +63,8 @@ struct Shared {
 /// One connection's place among all: first among its address's strangers, then among its key's.
 class Place {
  public:
-  /// For a connection that Shared has counted, in both ways.
-  Place(std::shared_ptr<Shared> shared, std::string address)
-      : shared_(std::move(shared)), address_(std::move(address)) {}
+  /// Nothing where there is no place left.
+  static std::optional<Place> Take(std::shared_ptr<Shared> shared, const std::string& address);
   Place(Place&& other) noexcept = default;
   Place& operator=(Place&&) = delete;
   ~Place();
@@ -74,6 +74,9 @@ class Place {
   void Known();
 
  private:
+  Place(std::shared_ptr<Shared> shared, std::string address)
+      : shared_(std::move(shared)), address_(std::move(address)) {}
+
   std::shared_ptr<Shared> shared_;
   std::string address_;  ///< empty once known
   std::string key_;

@@ -77,9 +77,9 @@ void ServeInput(std::string_view head, std::string_view input, size_t piece) {
   Result<std::pair<UniqueFd, UniqueFd>> pair = SocketPair();
   if (!pair.ok()) return;
   const UniqueFd client = std::move((*pair).first);
-  site->shared->connections.fetch_add(1);
   ServePlain(*loop, site,
-             Accepted{std::move((*pair).second), AF_UNIX, "fuzz", "fuzz", Place(site->shared)});
+             Accepted{std::move((*pair).second), AF_UNIX, "fuzz", "fuzz",
+                      *Place::Take(site->shared, "fuzz")});
   if (!head.empty()) {
     (void)::send(client.get(), head.data(), head.size(), MSG_NOSIGNAL);
     loop->context().restart();

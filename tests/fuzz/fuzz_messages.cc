@@ -24,7 +24,7 @@ class FakeJobs final : public JobService {
   Result<Job> Submit(JobRequest request) override {
     Job job;
     job.request = std::move(request);
-    if (job.request.id.empty()) job.request.id = "job-1";
+    if (job.request->id.empty()) job.request.Edit()->id = "job-1";
     job.sequence = 1;
     job.state = JobState::kDone;
     job.verdict = {{"schema", "assay.verdict/1"},
@@ -34,7 +34,7 @@ class FakeJobs final : public JobService {
     return job;
   }
   Result<Job> Get(const std::string& id) override {
-    if (id != last_.request.id) return Err(ErrorCode::kNotFound, "no job '{}'", id);
+    if (id != last_.request->id) return Err(ErrorCode::kNotFound, "no job '{}'", id);
     return last_;
   }
   std::vector<Job> List(const JobQuery&) override { return {last_}; }
