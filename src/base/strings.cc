@@ -12,11 +12,11 @@ namespace {
 
 bool IsContinuation(char c) { return (static_cast<uint8_t>(c) & 0xC0u) == 0x80u; }
 
-/// Length of the valid UTF-8 sequence at the front, or 0.
-size_t Utf8SequenceLength(std::string_view text) {
+/// Length of the valid UTF-8 sequence at the front and the code point it stands for; 0: invalid.
+std::pair<size_t, uint32_t> DecodeUtf8(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
   const uint8_t lead = byte(0);
-  if (lead < 0x80) return 1;
+  if (lead < 0x80) return {1, lead};
   size_t length = 0;
   uint32_t point = 0;
   if ((lead & 0xE0u) == 0xC0u) {
@@ -29,28 +29,24 @@ size_t Utf8SequenceLength(std::string_view text) {
     length = 4;
     point = lead & 0x07u;
   } else {
-    return 0;
+    return {};
   }
-  if (text.size() < length) return 0;
+  if (text.size() < length) return {};
   for (size_t i = 1; i < length; ++i) {
-    if (!IsContinuation(text[i])) return 0;
+    if (!IsContinuation(text[i])) return {};
     point = (point << 6u) | (byte(i) & 0x3Fu);
   }
   constexpr uint32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
   if (point < kSmallest[length] || point > 0x10FFFF || (point >= 0xD800 && point <= 0xDFFF))
-    return 0;
-  return length;
+    return {};
+  return {length, point};
 }
 
-/// Of a character's bytes: U+0080 to U+009F, whose escapes terminals obey, and the marks that
-/// change the direction of text (U+202A to U+202E, U+2066 to U+2069), so that it reads as what it
-/// is not.
-bool IsControl(std::string_view character) {
-  const auto in = [&](std::string_view first, std::string_view last) {
-    return character.size() == first.size() && character >= first && character <= last;
-  };
-  return in("\xC2\x80", "\xC2\x9F") || in("\xE2\x80\xAA", "\xE2\x80\xAE") ||
-         in("\xE2\x81\xA6", "\xE2\x81\xA9");
+/// U+0080 to U+009F, whose escapes terminals obey, and the marks that turn text around, so that it
+/// reads as what it is not.
+bool IsControl(uint32_t point) {
+  return (point >= 0x80 && point <= 0x9F) || (point >= 0x202A && point <= 0x202E) ||
+         (point >= 0x2066 && point <= 0x2069);
 }
 
 /// Length of the ANSI escape sequence at the front (which begins with ESC).
@@ -113,11 +109,11 @@ std::string CleanText(std::string_view bytes) {
       clean += c;
     } else if (static_cast<uint8_t>(c) < 0x20 || c == 0x7F) {
       // Other control characters are dropped.
-    } else if ((length = Utf8SequenceLength(bytes)) > 0) {
-      if (!IsControl(bytes.substr(0, length))) clean += bytes.substr(0, length);
+    } else if (const auto [valid, point] = DecodeUtf8(bytes); valid > 0) {
+      length = valid;
+      if (!IsControl(point)) clean += bytes.substr(0, length);
     } else {
       clean += "\xEF\xBF\xBD";
-      length = 1;
     }
     bytes.remove_prefix(length);
   }

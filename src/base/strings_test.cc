@@ -30,6 +30,7 @@ TEST(StringsTest, CleanTextMakesHostileBytesHarmless) {
   EXPECT_EQ(CleanText("caf\u00e9"), "caf\u00e9");
   // U+009B begins a terminal sequence as ESC [ does; U+00A0 is a space.
   EXPECT_EQ(CleanText("a\u009B[2Jb\u00A0"), "a[2Jb\u00A0");
+  // NOLINTNEXTLINE(misc-misleading-bidirectional)
   EXPECT_EQ(CleanText("a\u202Eb\u2066c\u2069d\u2029e"), "abcd\u2029e");
 }
 

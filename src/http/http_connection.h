@@ -79,7 +79,7 @@ class HttpConnection final : public Connection,
   std::optional<Response> Examine(bool upgrade);
   std::optional<Response> ExamineKey();
   std::optional<Response> ExamineBody();
-  void Dispatch(Reply reply);
+  void Dispatch(const Reply& reply);
   void Enter(Phase phase, std::optional<Seconds> limit);
   [[nodiscard]] bool PeerIsGone(TimePoint now);
   [[nodiscard]] bool KeyIsGone();
@@ -371,7 +371,7 @@ Awaitable<bool> HttpConnection<Stream>::Refuse(Response response) {
 }
 
 template <typename Stream>
-void HttpConnection<Stream>::Dispatch(Reply reply) {
+void HttpConnection<Stream>::Dispatch(const Reply& reply) {
   // The log and the headers of the answer need these after the handler has taken the request.
   Request kept;
   kept.method = request_.method;

@@ -64,13 +64,13 @@ Router::~Router() = default;
 Router::Router(Router&&) noexcept = default;
 Router& Router::operator=(Router&&) noexcept = default;
 
-void Router::Add(std::string method, std::string pattern, Scope scope, Handler handler,
+void Router::Add(std::string method, const std::string& pattern, Scope scope, Handler handler,
                  size_t body_bytes) {
   ASSAY_CHECK(!method.empty() && handler != nullptr);
   Insert(pattern, Route{std::move(method), {}, scope, std::move(handler), nullptr, body_bytes});
 }
 
-void Router::AddWebSocket(std::string pattern, Scope scope, WebSocketFactory factory) {
+void Router::AddWebSocket(const std::string& pattern, Scope scope, WebSocketFactory factory) {
   ASSAY_CHECK(factory != nullptr);
   Insert(pattern, Route{"", {}, scope, nullptr, std::move(factory)});
 }

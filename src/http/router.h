@@ -28,9 +28,9 @@ class Router {
 
   /// Of two routes with one method and pattern the first stays, so that protocols can share a port.
   /// `body_bytes`: the largest body, where the server's limit is more than anybody needs; 0: that.
-  void Add(std::string method, std::string pattern, Scope scope, Handler handler,
+  void Add(std::string method, const std::string& pattern, Scope scope, Handler handler,
            size_t body_bytes = 0);
-  void AddWebSocket(std::string pattern, Scope scope, WebSocketFactory factory);
+  void AddWebSocket(const std::string& pattern, Scope scope, WebSocketFactory factory);
 
   /// Answers unknown paths (404) and methods (405, with Allow) and missing scopes (401, 403) itself
   /// in the shape of `refuse`, which protocols may set for their prefix.

@@ -62,7 +62,7 @@ class WebSocketConnection final : public Connection,
  private:
   Awaitable<void> Run(std::shared_ptr<WebSocketConnection> self, Head head, Request request,
                       const WebSocketFactory* factory);
-  Awaitable<bool> Accept(Head head);
+  Awaitable<bool> Accept(const Head& head);
   Awaitable<void> ReadMessages();
   Awaitable<void> AwaitReadingPeer();
   void Configure();
@@ -140,7 +140,7 @@ void WebSocketConnection<Stream>::EndSession() {
 }
 
 template <typename Stream>
-Awaitable<bool> WebSocketConnection<Stream>::Accept(Head head) {
+Awaitable<bool> WebSocketConnection<Stream>::Accept(const Head& head) {
   const auto [error] = co_await ws_.async_accept(head, kTuple);
   co_return !error;
 }
@@ -151,7 +151,8 @@ Awaitable<void> WebSocketConnection<Stream>::Run(
     const WebSocketFactory* factory) {
   Configure();
   close_deadline_ = DeadlineIn(limits_.head);  // of the handshake
-  const bool accepted = co_await Accept(std::move(head));
+  // NOLINTNEXTLINE(bugprone-use-after-move): co_await is no loop
+  const bool accepted = co_await Accept(head);
   close_deadline_ = TimePoint::max();
   if (accepted && !aborted_) {
     Open(std::move(request), *factory);
