@@ -85,9 +85,10 @@ json::object FieldError(std::string_view type, json::array location, std::string
                         const json::value* input) {
   json::object error{{"type", type}, {"loc", std::move(location)}, {"msg", message}};
   if (input == nullptr) return error;
-  // What came is told back, but a megabyte of it helps nobody.
+  // What came is told back, but a megabyte of it helps nobody, and infinity has no JSON.
   const std::string text = json::serialize(*input);
-  error["input"] = text.size() <= 256 ? *input : json::value(TruncateMiddle(text, 256));
+  const bool fits = text.size() <= 256 && ParseJson(text).ok();
+  error["input"] = fits ? *input : json::value(TruncateMiddle(text, 256));
   return error;
 }
 

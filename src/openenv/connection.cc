@@ -11,6 +11,7 @@ class Adapter : public http::WebSocketSession {
  public:
   explicit Adapter(std::shared_ptr<Connection> connection) : connection_(std::move(connection)) {}
   void OnMessage(std::string text) override { connection_->OnMessage(std::move(text)); }
+  [[nodiscard]] bool Busy() const override { return connection_->Busy(); }
   void OnClose() override { connection_->OnClose(); }
 
  private:
@@ -82,33 +83,50 @@ void Connection::Pump() {
   if (pumping_) return;
   pumping_ = true;
   while (!busy_ && !closed_ && !queue_.empty()) {
-    std::string text = std::move(queue_.front());
-    queue_.pop_front();
-    service_->FreeBytes(text.size());
     busy_ = true;
-    lock.unlock();
-    Serve(std::move(text));
+    if (environment_ == nullptr) {
+      const bool wait = queue_.front().size() <= service_->settings().max_bytes_held;
+      lock.unlock();
+      AwaitSlot(wait);
+    } else {
+      std::string text = std::move(queue_.front());
+      queue_.pop_front();
+      service_->FreeBytes(text.size());
+      lock.unlock();
+      Handle(std::move(text));
+    }
     lock.lock();
   }
   pumping_ = false;
 }
 
-void Connection::Serve(std::string text) {
-  if (environment_ != nullptr) return Handle(std::move(text));
-  service_->Acquire([self = shared_from_this(), text = std::move(text)](Slot slot) mutable {
-    if (slot == nullptr) {
-      self->peer_->Send(json::serialize(self->CapacityNotice()));
-      return self->CloseWith(kTryAgainLater, "all sessions are taken");
-    }
-    auto environment = std::make_shared<Environment>(self->service_, self->who_);
-    {
-      const std::lock_guard lock(self->mutex_);
-      if (self->closed_) return;  // and the slot goes
-      self->slot_ = std::move(slot);
-      self->environment_ = std::move(environment);
-    }
-    self->Handle(std::move(text));
-  });
+/// The first message stays in the queue meanwhile, where its bytes count and from where the end of
+/// the connection drops it.
+void Connection::AwaitSlot(bool wait) {
+  const Service::WaitId waiting = service_->Acquire(
+      who_, wait, [self = shared_from_this()](Slot slot) { self->TakeSlot(std::move(slot)); });
+  {
+    const std::lock_guard lock(mutex_);
+    waiting_ = waiting;
+    if (!closed_) return;
+  }
+  service_->Withdraw(who_, waiting);
+}
+
+void Connection::TakeSlot(Slot slot) {
+  if (slot == nullptr) {
+    peer_->Send(json::serialize(CapacityNotice()));
+    return CloseWith(kTryAgainLater, "no session is free");
+  }
+  auto environment = std::make_shared<Environment>(service_, who_);
+  {
+    const std::lock_guard lock(mutex_);
+    if (closed_) return;  // and the slot goes
+    slot_ = std::move(slot);
+    environment_ = std::move(environment);
+    busy_ = false;
+  }
+  Pump();
 }
 
 void Connection::Finish(std::optional<json::value> reply) {
@@ -146,11 +164,14 @@ void Connection::EndByClient() {
 }
 
 void Connection::CloseWith(int code, std::string reason) {
+  Service::WaitId waiting = 0;
   {
     const std::lock_guard lock(mutex_);
     closed_ = true;
     DropQueue();
+    waiting = std::exchange(waiting_, 0);
   }
+  service_->Withdraw(who_, waiting);
   peer_->Close(code, std::move(reason));
 }
 
@@ -159,17 +180,25 @@ void Connection::OnClose() {
   std::shared_ptr<NamedSession> attached;
   std::shared_ptr<Environment> environment;
   std::shared_ptr<void> farewell;
+  Service::WaitId waiting = 0;
   {
     const std::lock_guard lock(mutex_);
     closed_ = true;
     DropQueue();
+    waiting = std::exchange(waiting_, 0);
     farewell = std::move(farewell_);
     slot = std::move(slot_);
     attached = std::move(attached_);
     environment = environment_;
   }
+  service_->Withdraw(who_, waiting);
   if (attached != nullptr) return service_->DetachSession(attached);
   if (environment != nullptr) environment->Leave();
+}
+
+bool Connection::Busy() {
+  const std::lock_guard lock(mutex_);
+  return !closed_ && (busy_ || !queue_.empty());
 }
 
 TimePoint Connection::last_active() {

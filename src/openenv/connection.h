@@ -31,6 +31,8 @@ class Connection : public IdleWatched, public std::enable_shared_from_this<Conne
 
   void OnMessage(std::string text);
   void OnClose();
+  /// An answer is owed.
+  [[nodiscard]] bool Busy();
 
   TimePoint last_active() override;
   void ExpireIdle() override;
@@ -62,7 +64,8 @@ class Connection : public IdleWatched, public std::enable_shared_from_this<Conne
  private:
   void GoOn();
   void Pump();
-  void Serve(std::string text);
+  void AwaitSlot(bool wait);
+  void TakeSlot(Slot slot);
   void DropQueue();
 
   const std::shared_ptr<Service> service_;
@@ -70,9 +73,10 @@ class Connection : public IdleWatched, public std::enable_shared_from_this<Conne
   const std::shared_ptr<http::WebSocketPeer> peer_;
   std::shared_ptr<Environment> environment_;  ///< set before the first Handle(), then constant
   std::mutex mutex_;                          ///< guards what follows
-  std::deque<std::string> queue_;
-  bool busy_ = false;     ///< a message is being answered
-  bool pumping_ = false;  ///< a thread is in Pump()
+  std::deque<std::string> queue_;             ///< its bytes are held, see Service::HoldBytes
+  Service::WaitId waiting_ = 0;               ///< for a slot, to handle the first of them
+  bool busy_ = false;                         ///< a message is being answered, or waits for a slot
+  bool pumping_ = false;                      ///< a thread is in Pump()
   bool closed_ = false;
   TimePoint active_;
   Slot slot_;

@@ -2,13 +2,17 @@
 
 #include <algorithm>
 
-#include "openenv/reset_request.h"
-
 namespace assay::openenv {
 namespace {
 
 ProtocolError Failed(std::string message) {
   return {.code = "EXECUTION_ERROR", .message = std::move(message), .errors = {}, .extra = {}};
+}
+
+EpisodeRun::Reply ToClient(Environment::Reply reply) {
+  return [reply = std::move(reply)](std::optional<Envelope> envelope) {
+    reply(Environment::ToAnswer(std::move(envelope)));
+  };
 }
 
 ProtocolError UnknownTicket(const std::string& ticket) {
@@ -40,8 +44,14 @@ ProtocolError ProtocolError::Invalid(std::string_view what, json::array errors) 
 Environment::Environment(std::shared_ptr<Service> service, http::Identity who)
     : service_(std::move(service)), who_(std::move(who)), id_(service_->NextId()) {}
 
-Environment::Answer Environment::Reset(const json::object& data) {
-  ResetRequest request = ParseReset(data, service_->settings());
+Environment::Answer Environment::ToAnswer(std::optional<Envelope> reply) {
+  if (reply) return *std::move(reply);
+  ProtocolError error = Failed("the episode was resumed or reset elsewhere while this was in work");
+  error.http_status = 409;
+  return error;
+}
+
+Environment::Answer Environment::Reset(ResetRequest request) {
   if (!request.errors.empty())
     return ProtocolError::Invalid("the reset is not valid", std::move(request.errors));
   std::shared_ptr<EpisodeRun> next;
@@ -49,7 +59,6 @@ Environment::Answer Environment::Reset(const json::object& data) {
     Result<std::shared_ptr<EpisodeRun>> resumed = service_->Resume(request.resume, who_.key_name);
     if (!resumed.ok()) return Failed(resumed.error().message);
     next = *std::move(resumed);
-    next->DropWaits();
   } else {
     Result<Catalog::TaskPtr> task = service_->host()->catalog.Choose(request.choice);
     if (!task.ok()) return Failed(task.error().message);
@@ -57,32 +66,52 @@ Environment::Answer Environment::Reset(const json::object& data) {
     request.config.suite = SuiteOf((*task)->id);
     next = service_->NewRun(Episode(std::move(request.config)), *task, who_.key_name);
   }
-  next->holder = id_;
+  const bool taken_over = next->holder.exchange(id_) != id_;
   std::shared_ptr<EpisodeRun> before;
   {
     const std::lock_guard lock(mutex_);
     before = std::exchange(run_, next);
   }
   if (before != nullptr && before != next && before->holder == id_) before->Abandon();
-  return request.resume.empty() ? next->Ready(request.ignored) : next->Resumed();
+  if (request.resume.empty()) return next->Ready(request.ignored);
+  // After it is ours: those who are answered now find that, and ask no more of it.
+  next->DropWaits();
+  return next->Resumed(taken_over);
 }
 
 std::shared_ptr<EpisodeRun> Environment::run() {
+  std::shared_ptr<EpisodeRun> held = Held();
+  if (held != nullptr) held->Heard();
+  return held;
+}
+
+std::shared_ptr<EpisodeRun> Environment::Held() {
   const std::lock_guard lock(mutex_);
   return run_ != nullptr && run_->holder == id_ ? run_ : nullptr;
+}
+
+bool Environment::Busy() {
+  const std::shared_ptr<EpisodeRun> held = Held();
+  return held != nullptr && held->Awaited();
+}
+
+bool Environment::Judging() {
+  const std::shared_ptr<EpisodeRun> held = Held();
+  return held != nullptr && (held->Awaited() || held->Judging());
 }
 
 void Environment::Step(Action action, Seconds limit, Reply reply) {
   const TimePoint deadline = DeadlineIn(std::min(limit, service_->settings().reply_deadline));
   const std::shared_ptr<EpisodeRun> current = run();
   if (current == nullptr) {
-    const std::lock_guard lock(mutex_);
-    return reply(Failed(run_ == nullptr
-                            ? "there is no episode on this connection (a new connection has none, "
-                              "also after a reconnect): send reset first, or reset with "
-                              "resume=<episode_token> to go on with one"
-                            : "the episode was resumed on another connection; reset to begin "
-                              "another one"));
+    std::unique_lock lock(mutex_);
+    const bool none = run_ == nullptr;
+    lock.unlock();
+    return reply(Failed(none ? "there is no episode on this connection (a new connection has none, "
+                               "also after a reconnect): send reset first, or reset with "
+                               "resume=<episode_token> to go on with one"
+                             : "the episode was resumed on another connection; reset to begin "
+                               "another one"));
   }
   if (!action.task_id.empty()) {
     const Result<Catalog::TaskPtr> named = service_->host()->catalog.Find(action.task_id);
@@ -95,7 +124,7 @@ void Environment::Step(Action action, Seconds limit, Reply reply) {
                       &input)}));
     }
   }
-  const auto answer = [reply](Envelope envelope) { reply(std::move(envelope)); };
+  const EpisodeRun::Reply answer = ToClient(reply);
   const TimePoint poll_deadline = std::min(deadline, DeadlineIn(service_->settings().poll_wait));
   switch (action.op) {
     case Action::Op::kSubmit:
@@ -130,8 +159,7 @@ void Environment::StepAlone(Action action, Seconds limit, Reply reply) {
   const std::shared_ptr<EpisodeRun> alone =
       service_->NewRunAlone(Episode(std::move(config)), *task, who_.key_name);
   // Nobody can take back what is in no session, so the run lives as long as its judgement.
-  alone->Submit(std::move(action), deadline,
-                [reply](Envelope envelope) { reply(std::move(envelope)); });
+  alone->Submit(std::move(action), deadline, ToClient(std::move(reply)));
 }
 
 /// A ticket of a stateless submission is its job.
@@ -150,12 +178,11 @@ void Environment::StepJob(Action action, TimePoint deadline, const Reply& reply)
   episode.Begin(job->request->id, !GetBool(job->request->options, "time", true));
   const std::shared_ptr<EpisodeRun> alone =
       service_->NewRunAlone(std::move(episode), *task, who_.key_name);
-  const auto answer = [reply](Envelope envelope) { reply(std::move(envelope)); };
   const TimePoint limit = std::min(deadline, DeadlineIn(service_->settings().poll_wait));
   if (action.op == Action::Op::kCancel)
-    (void)alone->Cancel(action.ticket, limit, answer);
+    (void)alone->Cancel(action.ticket, limit, ToClient(reply));
   else
-    (void)alone->Poll(action.ticket, limit, answer);
+    (void)alone->Poll(action.ticket, limit, ToClient(reply));
 }
 
 json::object Environment::State() {

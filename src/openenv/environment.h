@@ -3,10 +3,12 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <variant>
 
 #include "http/identity.h"
+#include "openenv/reset_request.h"
 #include "openenv/service.h"
 
 namespace assay::openenv {
@@ -17,6 +19,7 @@ struct ProtocolError {
   std::string message;  ///< all that most clients show
   json::array errors;   ///< of VALIDATION_ERROR
   json::object extra;   ///< further members of `data`
+  int http_status = 400;
 
   [[nodiscard]] json::object Data() const;  ///< the `data` of an error message
   static ProtocolError Invalid(std::string_view what, json::array errors);
@@ -29,10 +32,16 @@ class Environment : public std::enable_shared_from_this<Environment> {
   using Answer = std::variant<Envelope, ProtocolError>;
   using Reply = std::function<void(Answer)>;
 
+  /// What an episode's reply is for its client (EpisodeRun::Reply).
+  static Answer ToAnswer(std::optional<Envelope> reply);
+
   Environment(std::shared_ptr<Service> service, http::Identity who);
 
   /// A new episode, or the one that `resume` names. The one before is ended.
-  [[nodiscard]] Answer Reset(const json::object& data);
+  [[nodiscard]] Answer Reset(ResetRequest request);
+  [[nodiscard]] Answer Reset(const json::object& data) {
+    return Reset(ParseReset(data, service_->settings()));
+  }
 
   /// Replies once, at the latest after `limit` (settings().reply_deadline if that is shorter).
   void Step(Action action, Seconds limit, Reply reply);
@@ -43,8 +52,13 @@ class Environment : public std::enable_shared_from_this<Environment> {
   /// KernelState; of a fresh one before the first reset.
   [[nodiscard]] json::object State();
 
-  /// The episode that this session holds; null when there is none or another one took it over.
+  /// The episode that this session holds, for a message of its client; null when there is none or
+  /// another one took it over.
   [[nodiscard]] std::shared_ptr<EpisodeRun> run();
+  /// A step is in work.
+  [[nodiscard]] bool Busy();
+  /// As Busy(), or a submission is being judged.
+  [[nodiscard]] bool Judging();
 
   /// The connection is gone: the episode can be resumed for a while.
   void Leave();
@@ -55,6 +69,7 @@ class Environment : public std::enable_shared_from_this<Environment> {
   [[nodiscard]] const http::Identity& who() const { return who_; }
 
  private:
+  [[nodiscard]] std::shared_ptr<EpisodeRun> Held();
   void StepJob(Action action, TimePoint deadline, const Reply& reply);
 
   const std::shared_ptr<Service> service_;

@@ -176,6 +176,11 @@ std::optional<double> Episode::Report(std::string_view id) {
   return std::nullopt;
 }
 
+void Episode::Unreport(std::string_view id) {
+  for (Ticket& ticket : tickets_)
+    if (ticket.id == id) ticket.reported = false;
+}
+
 json::object Episode::ToJson() const {
   json::array tickets;
   for (const Ticket& ticket : tickets_) tickets.emplace_back(TicketJson(ticket));

@@ -102,6 +102,8 @@ class Episode {
 
   /// The reward of a settled ticket, the first time; none after that.
   std::optional<double> Report(std::string_view id);
+  /// The client may not have been told after all: Report() gives its reward once more.
+  void Unreport(std::string_view id);
 
   [[nodiscard]] Phase phase() const;
   [[nodiscard]] bool done() const { return !done_reason_.empty(); }

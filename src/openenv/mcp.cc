@@ -13,6 +13,7 @@ namespace {
 // Revisions of MCP whose tools and Streamable HTTP are what is spoken here; newest first.
 constexpr std::array<std::string_view, 4> kRevisions = {"2025-11-25", "2025-06-18", "2025-03-26",
                                                         "2024-11-05"};
+constexpr size_t kMaxId = 1024;  // it is kept and sent back
 constexpr std::array<std::string_view, 4> kMembers = {"jsonrpc", "method", "params", "id"};
 
 json::object RpcResult(const json::value& id, json::value result) {
@@ -55,13 +56,16 @@ struct Call {
 };
 
 void CreateSession(Call call, bool initialize) {
-  const std::shared_ptr<Service> service = call.origin.service;
-  service->Acquire([call = std::move(call), initialize, service](Slot slot) {
-    if (slot == nullptr) return call.reply({.body = RpcCapacity(call.id, *service)});
+  // Only what the answer needs is kept while it waits: the parameters may be large.
+  call.params = initialize ? Initialized(call.params) : json::object();
+  const RpcOrigin origin = call.origin;
+  origin.service->Acquire(origin.who, true, [call = std::move(call), initialize](Slot slot) {
+    Service& service = *call.origin.service;
+    if (slot == nullptr) return call.reply({.body = RpcCapacity(call.id, service)});
     const std::shared_ptr<NamedSession> session =
-        service->NewSession(call.origin.who, std::move(slot));
+        service.NewSession(call.origin.who, std::move(slot));
     if (!initialize) return call.Result({{"session_id", session->id}});
-    call.reply({.body = RpcResult(call.id, Initialized(call.params)), .session_id = session->id});
+    call.reply({.body = RpcResult(call.id, call.params), .session_id = session->id});
   });
 }
 
@@ -108,6 +112,7 @@ void CallToolMethod(Call call) {
     if (!given->is_object()) return call.Fail(kInvalidParams, "params.arguments must be an object");
     arguments = given->get_object();
   }
+  call.params.clear();  // they hold the code, and are needed no more
   const bool alone = environment == nullptr;
   if (alone) environment = std::make_shared<Environment>(call.origin.service, call.origin.who);
   CallTool(environment, alone, name, arguments,
@@ -128,7 +133,7 @@ json::object RpcError(const json::value& id, int code, std::string_view message,
 }
 
 json::object RpcCapacity(const json::value& id, Service& service) {
-  return RpcError(id, kServerError, "all sessions are taken; try again later",
+  return RpcError(id, kServerError, kNoSession,
                   {{"active_sessions", service.active_sessions()},
                    {"max_sessions", service.settings().max_sessions}});
 }
@@ -151,8 +156,10 @@ void HandleRpc(const RpcOrigin& origin, const json::value& message,
             .params = {},
             .reply = std::move(reply)};
   if (const json::value* id = object.if_contains("id")) {
-    if (!id->is_null() && !id->is_string() && !id->is_int64() && !id->is_uint64())
-      return call.Fail(kInvalidRequest, "an id is a string or an integer");
+    const bool fits = id->is_null() || id->is_int64() || id->is_uint64() ||
+                      (id->is_string() && id->get_string().size() <= kMaxId);
+    if (!fits)
+      return call.Fail(kInvalidRequest, "an id is an integer or a string of at most 1024 bytes");
     call.id = *id;
   }
   if (const json::value* params = object.if_contains("params");

@@ -71,6 +71,9 @@ class Observation {
   std::shared_ptr<const State> state_;
 };
 
+/// Flag of a verdict that an earlier reply paid.
+inline constexpr std::string_view kAlreadyReported = "already_reported";
+
 /// The reply to a reset or a step. `reward` and `done` travel beside the observation.
 struct Envelope {
   Observation observation;

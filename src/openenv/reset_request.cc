@@ -14,11 +14,13 @@ namespace assay::openenv {
 namespace {
 
 constexpr size_t kMaxIgnored = 16;
+constexpr size_t kMaxText = 1024;
+constexpr size_t kMaxParameters = 16u << 10;  // of a reward or of judging, as JSON
 
 Result<std::string> Text(const json::value& value) {
   if (value.is_string()) {
-    if (value.get_string().size() > 1024)
-      return Err(ErrorCode::kInvalid, "must not have more than 1024 bytes");
+    if (value.get_string().size() > kMaxText)
+      return Err(ErrorCode::kInvalid, "must not have more than {} bytes", kMaxText);
     return std::string(value.get_string());
   }
   return Err(ErrorCode::kInvalid, "must be a string");
@@ -38,6 +40,11 @@ Result<int64_t> Whole(const json::value& value, int64_t low, int64_t high) {
       number != std::floor(number))
     return Err(ErrorCode::kInvalid, "must be a whole number from {} to {}", low, high);
   return static_cast<int64_t>(number);
+}
+
+Status Small(const json::object& object) {
+  if (json::serialize(object).size() <= kMaxParameters) return {};
+  return Err(ErrorCode::kInvalid, "must not have more than {} bytes", kMaxParameters);
 }
 
 /// Decimal text of a number of any size. Integers beyond 64 bits arrive as the nearest double,
@@ -111,6 +118,7 @@ class Parser {
 
   /// Options of the engine, handed on with every submission of the episode.
   Status Judging(const json::object& options) {
+    if (Status small = Small(options); !small.ok()) return small;
     for (const auto& [name, value] : options)
       if (!IsMode(name))
         return Err(ErrorCode::kInvalid, "has no member '{}'", CleanText(name).substr(0, 100));
@@ -119,14 +127,39 @@ class Parser {
     return {};
   }
 
+  /// As OpenEnv's own request model has it, which also tells these errors from each other; text
+  /// is taken as it is.
   Status Seed(const json::value& value) {
-    if (!value.is_number() && !value.is_string())
-      return Err(ErrorCode::kInvalid, "must be a number");
-    if (value.is_string() && value.get_string().size() > 1024)
+    const double number = value.is_number() ? value.to_number<double>() : 0;
+    if (!value.is_string() &&
+        (!value.is_number() || number != std::floor(number) || !std::isfinite(number))) {
+      out_->errors.emplace_back(FieldError("int_type", {"seed"}, "must be an integer", &value));
+      return {};
+    }
+    if (number < 0) {
+      json::object error =
+          FieldError("greater_than_equal", {"seed"}, "must be greater than or equal to 0", &value);
+      error["ctx"] = {{"ge", 0}};
+      out_->errors.emplace_back(std::move(error));
+      return {};
+    }
+    if (value.is_string() && value.get_string().size() > kMaxText)
       return Err(ErrorCode::kInvalid, "is too long");
     out_->has_seed = true;
     out_->config.seed = value;
     out_->choice.seed = DecimalText(value);
+    return {};
+  }
+
+  Status EpisodeId(const json::value& value) {
+    if (!value.is_string())
+      out_->errors.emplace_back(
+          FieldError("string_type", {"episode_id"}, "must be a string", &value));
+    else if (value.get_string().size() > 255)
+      out_->errors.emplace_back(FieldError("string_too_long", {"episode_id"},
+                                           "must have at most 255 characters", &value));
+    else
+      out_->config.episode_id = value.get_string();
     return {};
   }
 
@@ -136,6 +169,10 @@ class Parser {
         {"task_id", [](Parser& p, V v) { return Put(Text(v), &p.out_->choice.task_id); }},
         {"problem_id",
          [](Parser& p, V v) -> Status {
+           if (!v.is_number() && !v.is_string())
+             return Err(ErrorCode::kInvalid, "must be a string or a number");
+           if (v.is_string() && v.get_string().size() > kMaxText)
+             return Err(ErrorCode::kInvalid, "must not have more than {} bytes", kMaxText);
            if (p.out_->choice.task_id.empty()) p.out_->choice.task_id = DecimalText(v);
            return {};
          }},
@@ -148,13 +185,7 @@ class Parser {
            return {};
          }},
         {"seed", [](Parser& p, V v) { return p.Seed(v); }},
-        {"episode_id",
-         [](Parser& p, V v) -> Status {
-           ASSAY_ASSIGN_OR_RETURN(std::string id, Text(v));
-           if (id.size() > 255) return Err(ErrorCode::kInvalid, "has more than 255 bytes");
-           p.out_->config.episode_id = std::move(id);
-           return {};
-         }},
+        {"episode_id", [](Parser& p, V v) { return p.EpisodeId(v); }},
         {"max_turns",
          [](Parser& p, V v) {
            return Put(Whole(v, 1, p.settings_.max_turns_limit), &p.out_->config.max_turns);
@@ -163,6 +194,7 @@ class Parser {
         {"reward_parameters",
          [](Parser& p, V v) -> Status {
            if (!v.is_object()) return Err(ErrorCode::kInvalid, "must be an object");
+           if (Status small = Small(v.get_object()); !small.ok()) return small;
            p.out_->config.reward_parameters = v.get_object();
            return {};
          }},

@@ -24,7 +24,8 @@ struct ResetRequest {
 /// reward_mode (a mode, or an emission), reward_parameters, emit, stop_on, timing, detail,
 /// backend_hint, resume, baseline, judging (an object of what ReadModes() reads); all also within
 /// `options`. Others are ignored, because trainers pass rows of their data sets; they are reported
-/// so that a typo can be found. Null is absent.
+/// so that a typo can be found. Null is absent. What is read is small, however large `data` is: it
+/// may be kept while a session is waited for.
 ResetRequest ParseReset(const json::object& data, const Settings& settings);
 
 }  // namespace assay::openenv

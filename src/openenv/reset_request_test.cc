@@ -72,8 +72,11 @@ TEST(ResetRequest, TheDeterministicProfileRestsOnNoClock) {
   EXPECT_EQ(request.config.reward_parameters, (json::object{{"timing", false}}));
 }
 
-TEST(ResetRequest, SeedsOfAnySizeAndSign) {
-  EXPECT_EQ(Parse(R"({"seed": -5})").choice.seed, "-5");
+TEST(ResetRequest, SeedsOfAnySizeButNoneBelowZero) {
+  for (const char* seed : {"-1", "-1.0", "1.5", "1e400", "-1e400", "true"})
+    EXPECT_THAT(Errors(R"({"seed": )" + std::string(seed) + "}"), HasSubstr("seed: must be"))
+        << seed;
+  EXPECT_EQ(Parse(R"({"seed": 3.0})").choice.seed, "3");
   EXPECT_EQ(Parse(R"({"seed": 18446744073709551615})").choice.seed, "18446744073709551615");
   const std::string huge = R"({"seed": 123456789012345678901234567890123456789})";
   EXPECT_EQ(Errors(huge), "");
@@ -90,6 +93,16 @@ TEST(ResetRequest, ARowOfADataSetIsTaken) {
   EXPECT_EQ(Parse(R"({"problem_id": 19})").choice.task_id, "19");
 }
 
+// A reset may be kept while a session is waited for.
+TEST(ResetRequest, IsSmallHoweverLargeWhatItCameFrom) {
+  const std::string large(100'000, 'x');
+  for (const char* member : {"task_id", "problem_id", "seed", "episode_id", "resume"})
+    EXPECT_NE(Errors(R"({")" + std::string(member) + R"(": ")" + large + "\"}"), "") << member;
+  EXPECT_NE(Errors(R"({"problem_id": [1]})"), "");
+  for (const char* member : {"reward_parameters", "judging"})
+    EXPECT_NE(Errors(R"({")" + std::string(member) + R"(": {"baselines": ")" + large + "\"}}"), "");
+}
+
 TEST(ResetRequest, MistakesNameTheMember) {
   EXPECT_THAT(Errors(R"({"max_turns": 0})"), HasSubstr("max_turns: must be a whole number from 1"));
   EXPECT_THAT(Errors(R"({"max_turns": "many"})"), HasSubstr("max_turns"));
@@ -100,7 +113,7 @@ TEST(ResetRequest, MistakesNameTheMember) {
   EXPECT_THAT(Errors(R"({"judging": "warm"})"), HasSubstr("must be an object"));
   EXPECT_THAT(Errors(R"({"task_id": 5})"), HasSubstr("task_id: must be a string"));
   EXPECT_THAT(Errors(R"({"timing": "maybe"})"), HasSubstr("timing: must be on or off"));
-  EXPECT_THAT(Errors(R"({"seed": [1]})"), HasSubstr("seed: must be a number"));
+  EXPECT_THAT(Errors(R"({"seed": [1]})"), HasSubstr("seed: must be an integer"));
   EXPECT_THAT(Errors(R"({"options": {"detail": "huge"}})"), HasSubstr("short or full"));
 }
 

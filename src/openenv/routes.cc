@@ -1,7 +1,6 @@
 #include "openenv/routes.h"
 
 #include <cctype>
-#include <cmath>
 
 #include "base/strings.h"
 #include "openenv/openenv.h"
@@ -31,60 +30,40 @@ json::object HealthJson(Service& service) {
           {"hardware", service.host()->Hardware()}};
 }
 
-/// The errors that OpenEnv's own request model would find in a reset's body.
-json::array ResetBodyErrors(const json::object& body) {
-  json::array errors;
-  if (const json::value* seed = body.if_contains("seed"); seed != nullptr && !seed->is_null()) {
-    const bool whole = seed->is_int64() || seed->is_uint64() ||
-                       (seed->is_double() && seed->get_double() == std::floor(seed->get_double()));
-    if (!whole)
-      errors.emplace_back(FieldError("int_type", {"body", "seed"}, "must be an integer", seed));
-    else if (seed->to_number<double>() < 0) {
-      json::object error = FieldError("greater_than_equal", {"body", "seed"},
-                                      "must be greater than or equal to 0", seed);
-      error["ctx"] = {{"ge", 0}};
-      errors.emplace_back(std::move(error));
-    }
-  }
-  if (const json::value* id = body.if_contains("episode_id"); id != nullptr && !id->is_null()) {
-    if (!id->is_string())
-      errors.emplace_back(
-          FieldError("string_type", {"body", "episode_id"}, "must be a string", id));
-    else if (id->get_string().size() > 255)
-      errors.emplace_back(FieldError("string_too_long", {"body", "episode_id"},
-                                     "must have at most 255 characters", id));
-  }
-  return errors;
-}
-
 /// Calls `use` with the session that the request names, made if it asks for a new one; a request
-/// that names none gets a session of its own for this one request.
+/// that names none gets a session of its own for this one request. What `use` holds is kept while a
+/// new session is waited for, and should be small.
 void WithSession(const std::shared_ptr<Service>& service, const Request& request,
                  const Reply& reply,
                  std::function<void(std::shared_ptr<Environment>, bool alone, Reply)> use) {
   const std::optional<std::string_view> header = request.headers.Find(kSessionHeader);
   if (!header) return use(std::make_shared<Environment>(service, request.who), true, reply);
-  const auto named = [reply](std::string id) {
-    return [reply, id = std::move(id)](Response response) {
-      response.headers.Set(kSessionHeader, id);
-      reply(std::move(response));
-    };
-  };
   if (*header != "new") {
     const std::shared_ptr<NamedSession> session =
         service->FindSession(std::string(*header), request.who.key_name);
     if (session == nullptr)
       return reply(Detail(404, "no session has this name; send X-OpenEnv-Session: new"));
-    return use(session->environment, false, named(session->id));
+    return use(session->environment, false, [reply, id = session->id](Response response) {
+      response.headers.Set(kSessionHeader, id);
+      reply(std::move(response));
+    });
   }
-  service->Acquire([service, who = request.who, reply, named, use = std::move(use)](Slot slot) {
+  const http::Identity& who = request.who;
+  service->Acquire(who, true, [service, who, reply, use = std::move(use)](Slot slot) {
     if (slot == nullptr) {
-      Response full = Detail(503, "all sessions are taken; try again later");
+      Response full = Detail(503, kNoSession);
       full.headers.Set("Retry-After", "10");
       return reply(std::move(full));
     }
     const std::shared_ptr<NamedSession> session = service->NewSession(who, std::move(slot));
-    use(session->environment, false, named(session->id));
+    use(session->environment, false, [service, session, reply](Response response) {
+      // A session whose first request failed would be there for nobody.
+      if (response.status < 400)
+        response.headers.Set(kSessionHeader, session->id);
+      else
+        service->CloseSession(session->id, session->owner);
+      reply(std::move(response));
+    });
   });
 }
 
@@ -92,12 +71,12 @@ void HandleReset(const std::shared_ptr<Service>& service, const Request& request
                  const Reply& reply) {
   auto body = BodyObject(request, /*optional=*/true);
   if (auto* refusal = std::get_if<Response>(&body)) return reply(std::move(*refusal));
-  if (json::array errors = ResetBodyErrors(std::get<json::object>(body)); !errors.empty())
-    return reply(Unprocessable(std::move(errors)));
+  ResetRequest reset = ParseReset(std::get<json::object>(body), service->settings());
+  if (!reset.errors.empty()) return reply(Unprocessable(InBody(std::move(reset.errors))));
   WithSession(service, request, reply,
-              [data = std::get<json::object>(body)](const std::shared_ptr<Environment>& environment,
-                                                    bool alone, const Reply& answer) {
-                answer(ToResponse(environment->Reset(data)));
+              [reset = std::move(reset)](const std::shared_ptr<Environment>& environment,
+                                         bool alone, const Reply& answer) {
+                answer(ToResponse(environment->Reset(reset)));
                 if (alone) environment->Close();
               });
 }
@@ -131,6 +110,11 @@ void HandleStep(const std::shared_ptr<Service>& service, const Request& request,
   if (!errors.empty()) return reply(Unprocessable(std::move(errors)));
   ParsedAction parsed = ParseAction(*action);
   if (!parsed.errors.empty()) return reply(Unprocessable(std::move(parsed.errors)));
+  // In a new session there is no episode to step in: to say so takes no session.
+  if (request.headers.Find(kSessionHeader) == "new")
+    return std::make_shared<Environment>(service, request.who)
+        ->Step(std::move(parsed.action), limit,
+               [reply](const Environment::Answer& result) { reply(ToResponse(result)); });
   WithSession(
       service, request, reply,
       [action = std::move(parsed.action), limit](const std::shared_ptr<Environment>& environment,
@@ -190,7 +174,7 @@ http::Response ToResponse(const Environment::Answer& answer) {
   }
   const auto& error = std::get<ProtocolError>(answer);
   if (error.code == "VALIDATION_ERROR") return Unprocessable(error.errors);
-  return Detail(400, error.message);
+  return Detail(error.http_status, error.message);
 }
 
 std::variant<json::object, http::Response> BodyObject(const http::Request& request, bool optional) {

@@ -174,6 +174,37 @@ TEST_F(RoutesTest, ASessionByHeader) {
   EXPECT_EQ(Send("GET", "/state", "", {{"X-OpenEnv-Session", "ses_none"}}).status, 404);
 }
 
+TEST_F(RoutesTest, ANewSessionWhoseFirstRequestFailsIsNotKept) {
+  const std::vector<std::pair<std::string, std::string>> fresh{{"X-OpenEnv-Session", "new"}};
+  const http::Response reset = Send("POST", "/reset", R"({"task_id": "no/such"})", fresh);
+  EXPECT_EQ(reset.status, 400);
+  EXPECT_FALSE(reset.headers.Find("X-OpenEnv-Session").has_value());
+  EXPECT_EQ(Send("POST", "/step", R"({"action": {"code": "x = 1"}})", fresh).status, 400);
+  EXPECT_EQ(GetInt(Body(Get("/health")), "sessions"), 0);
+  EXPECT_EQ(Send("POST", "/reset", "", fresh).status, 200);
+  EXPECT_EQ(GetInt(Body(Get("/health")), "sessions"), 1);
+}
+
+TEST_F(RoutesTest, AStepWhoseEpisodeIsResetElsewhereIsAConflict) {
+  world_.jobs.verdict.reset();
+  const http::Response begun = Send("POST", "/reset", "", {{"X-OpenEnv-Session", "new"}});
+  const std::string session(begun.headers.Find("X-OpenEnv-Session").value_or(""));
+  std::optional<http::Response> got;
+  http::Request step;
+  step.method = "POST";
+  step.path = "/step";
+  step.body = R"({"action": {"code": "x = 1"}})";
+  step.headers.Add("X-OpenEnv-Session", session);
+  step.who.key_name = "local";
+  step.who.scope = http::Scope::kAdmin;
+  router_.Dispatch(step, [&](http::Response response) { got = std::move(response); });
+  EXPECT_FALSE(got.has_value());
+  Send("POST", "/reset", "", {{"X-OpenEnv-Session", session}});
+  ASSERT_TRUE(got.has_value());
+  EXPECT_EQ(got->status, 409);
+  EXPECT_EQ(world_.jobs.cancelled.size(), 1u);
+}
+
 TEST_F(RoutesTest, TaskApi) {
   EXPECT_EQ(Get("/list_environments").body, R"(["kernel_env"])");
   EXPECT_EQ(Get("/kernel_env/splits").body,
@@ -225,6 +256,64 @@ TEST_F(RoutesTest, ThePageAndItsRoutes) {
   EXPECT_EQ(GetInt(Body(Send("GET", "/web/state", "", {{"Cookie", value}})), "step_count"), 1);
   const http::Response other = Post("/web/step", R"({"action": {"code": "x = 1"}})");
   EXPECT_EQ(other.status, 400) << "another visitor has no episode";
+}
+
+class VisitorsTest : public RoutesTest {
+ protected:
+  VisitorsTest()
+      : RoutesTest([] {
+          Settings settings;
+          settings.max_web_sessions = 2;
+          return settings;
+        }()) {}
+
+  /// The cookie of a new visitor with an episode; empty when there is no place for one.
+  std::string Visit() {
+    const http::Response begun = Post("/web/reset", R"({"task_id": "assay/relu"})");
+    const std::string cookie(begun.headers.Find("Set-Cookie").value_or(""));
+    return cookie.substr(0, cookie.find(';'));
+  }
+  int State(const std::string& cookie) {
+    return Send("GET", "/web/state", "", {{"Cookie", cookie}}).status;
+  }
+  void Step(const std::string& cookie) {
+    Send("POST", "/web/step", R"({"action": {"code": "x = 1"}})", {{"Cookie", cookie}});
+  }
+  void Watch(const std::string& key) {
+    http::Request request;
+    request.path = "/ws/ui";
+    request.who.key_name = key;
+    request.who.scope = http::Scope::kRead;
+    http::Response refusal;
+    const http::WebSocketFactory* factory = router_.FindWebSocket(&request, &refusal);
+    ASSERT_NE(factory, nullptr);
+    auto peer = std::make_shared<testing::FakePeer>();
+    const std::unique_ptr<http::WebSocketSession> session = (*factory)(request, peer);
+    session->OnOpen();
+    EXPECT_EQ(GetString(peer->Last(), "type"), "state_update");
+    session->OnClose();
+  }
+};
+
+TEST_F(VisitorsTest, WhoOnlyLooksPushesNobodyOut) {
+  const std::string first = Visit();
+  for (int i = 0; i < 5; ++i) Watch(i % 2 == 0 ? "local" : "reader");
+  EXPECT_EQ(State(first), 200);
+}
+
+TEST_F(VisitorsTest, AFullHouseTakesTheOldestThatJudgesNothing) {
+  world_.jobs.verdict.reset();
+  const std::string first = Visit();
+  Step(first);
+  const std::string second = Visit();
+  const std::string third = Visit();
+  EXPECT_EQ(State(first), 200) << "its submission is being judged";
+  EXPECT_EQ(State(second), 409);
+  EXPECT_EQ(State(third), 200);
+  EXPECT_TRUE(world_.jobs.cancelled.empty());
+  Step(third);
+  EXPECT_EQ(Visit(), "");
+  EXPECT_EQ(Post("/web/reset", "").status, 503);
 }
 
 class ProductionRoutesTest : public RoutesTest {

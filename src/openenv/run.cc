@@ -58,8 +58,7 @@ Result<std::shared_ptr<EpisodeRun>> EpisodeRun::Load(std::shared_ptr<const Host>
   };
   run->last_ = read("last");
   run->best_ = read("best");
-  const json::value* reward = document->if_contains("last_reward");
-  if (reward != nullptr && reward->is_number()) run->last_reward_ = reward->to_number<double>();
+  run->unconfirmed_ = GetString(*document, "unconfirmed");
   run->FindJobs();
   return run;
 }
@@ -121,22 +120,53 @@ void EpisodeRun::CatchUp() {
   }
 }
 
-Envelope EpisodeRun::Resumed() {
+void EpisodeRun::Heard() {
   const std::lock_guard lock(mutex_);
-  abandoned_ = false;
-  CatchUp();
+  if (unconfirmed_.empty()) return;
+  unconfirmed_.clear();
+  Persist();
+}
+
+/// What the reply that is being made pays for a ticket; nothing if an earlier one did. The lock is
+/// held.
+std::optional<double> EpisodeRun::Pay(const std::string& ticket) {
+  const std::optional<double> reward = episode_.Report(ticket);
+  if (reward) unconfirmed_ = ticket;
+  return reward;
+}
+
+/// All about the task, and over it what is being judged or the last verdict. The lock is held.
+json::object EpisodeRun::Stand() {
   const ObservationContext context = Context();
   json::object observation = ReadyObservation(context);
+  const Ticket* open = episode_.Open();
+  const json::object now =
+      open != nullptr ? QueuedObservation(context, *open, "Still being judged.") : last_.Members();
+  for (const auto& [key, value] : now) observation[key] = value;
+  return observation;
+}
+
+Envelope EpisodeRun::Standing() {
+  const std::lock_guard lock(mutex_);
+  return {.observation = Observation(Stand()), .done = episode_.done()};
+}
+
+Envelope EpisodeRun::Resumed(bool taken_over) {
+  const std::lock_guard lock(mutex_);
+  abandoned_ = false;
+  if (taken_over) episode_.Unreport(unconfirmed_);
+  unconfirmed_.clear();
+  CatchUp();
+  json::object observation = Stand();
   std::optional<double> reward;
-  if (const Ticket* open = episode_.Open(); open != nullptr) {
-    for (auto& [key, value] : QueuedObservation(context, *open, "Still being judged."))
-      observation[key] = value;
-  } else if (!last_.empty()) {
-    const json::object last = last_.Members();
-    for (const auto& [key, value] : last) observation[key] = value;
-    reward = last_reward_;
-    (void)episode_.Report(GetString(last, "ticket"));
+  if (episode_.Open() == nullptr && !last_.empty()) {
+    // A fault of the machine has no ticket and pays nothing.
+    const std::string ticket = GetString(observation, "ticket");
+    const std::optional<double> paid = Pay(ticket);
+    if (!ticket.empty() && !paid) observation["flags"].as_array().emplace_back(kAlreadyReported);
+    reward = paid.value_or(0);
   }
+  Persist();
   return {.observation = Observation(observation), .reward = reward, .done = episode_.done()};
 }
 
@@ -203,16 +233,16 @@ void EpisodeRun::Submit(Action action, TimePoint deadline, Reply reply) {
 }
 
 void EpisodeRun::Send(const std::shared_ptr<Sending>& sending) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (abandoned_) {
-      // The client went while it waited for room in the queue.
-      sending_.erase(sending->job->id);
-      episode_.Settle(sending->job->id, Outcome{.kind = Outcome::Kind::kNever});
-      Persist();
-      return;
-    }
+  std::unique_lock lock(mutex_);
+  if (abandoned_) {
+    // The client went while it waited for room in the queue.
+    sending_.erase(sending->job->id);
+    episode_.Settle(sending->job->id, Outcome{.kind = Outcome::Kind::kNever});
+    Persist();
+    lock.unlock();
+    return sending->reply(std::nullopt);
   }
+  lock.unlock();
   host_->context.jobs->SubmitThen(
       sending->job, [self = shared_from_this(), sending](const Result<SharedJob>& job) {
         self->Sent(sending, job);
@@ -221,11 +251,16 @@ void EpisodeRun::Send(const std::shared_ptr<Sending>& sending) {
 
 void EpisodeRun::Sent(const std::shared_ptr<Sending>& sending, const Result<SharedJob>& job) {
   if (job.ok()) {
+    bool abandoned = false;
+    bool dropped = false;
     {
       const std::lock_guard lock(mutex_);
       sending_.erase(sending->job->id);
-      if (sending->listeners != listeners_) return;
+      abandoned = abandoned_;
+      dropped = sending->listeners != listeners_;
     }
+    if (abandoned) CancelOpen();
+    if (dropped) return sending->reply(std::nullopt);
     if (!sending->defer) return Await(sending->job->id, sending->deadline, sending->reply);
     std::unique_lock lock(mutex_);
     const Ticket* ticket = episode_.Find(sending->job->id);
@@ -278,6 +313,11 @@ bool EpisodeRun::Judging() {
   return episode_.Open() != nullptr;
 }
 
+bool EpisodeRun::Awaited() {
+  const std::lock_guard lock(mutex_);
+  return !waits_.empty() || !sending_.empty();
+}
+
 json::object EpisodeRun::Best() {
   const std::lock_guard lock(mutex_);
   return best_.Members();
@@ -285,18 +325,16 @@ json::object EpisodeRun::Best() {
 
 void EpisodeRun::Remember(const Envelope& envelope) {
   last_ = envelope.observation;
-  last_reward_ = envelope.reward;
   Persist();
 }
 
 /// The lock is held.
 std::string EpisodeRun::Document() const {
-  std::string text = json::serialize(json::object{
-      {"owner", owner_},
-      {"task_sha256", task_->sha256},
-      {"updated_at", UnixNow()},
-      {"episode", episode_.ToJson()},
-      {"last_reward", last_reward_ ? json::value(*last_reward_) : json::value(nullptr)}});
+  std::string text = json::serialize(json::object{{"owner", owner_},
+                                                  {"task_sha256", task_->sha256},
+                                                  {"updated_at", UnixNow()},
+                                                  {"episode", episode_.ToJson()},
+                                                  {"unconfirmed", unconfirmed_}});
   text.reserve(text.size() + last_.text().size() + best_.text().size() + 32);
   text.back() = ',';
   text.append(R"("last":)").append(last_.text());

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -50,7 +51,8 @@ struct Host {
 /// Thread-safe. Replies come on any thread, at the latest at the deadline, never under a lock.
 class EpisodeRun : public std::enable_shared_from_this<EpisodeRun> {
  public:
-  using Reply = std::function<void(Envelope)>;
+  /// Nothing: the episode was resumed, reset or closed elsewhere while the reply was owed.
+  using Reply = std::function<void(std::optional<Envelope>)>;
 
   EpisodeRun(std::shared_ptr<const Host> host, Episode episode, Catalog::TaskPtr task,
              std::string token, std::string owner);
@@ -64,9 +66,17 @@ class EpisodeRun : public std::enable_shared_from_this<EpisodeRun> {
   /// The reply to the reset that made it. `ignored`: members of the reset that meant nothing.
   Envelope Ready(const std::vector<std::string>& ignored);
 
-  /// The reply to a reset that resumes: where the episode stands, with the last reward, all about
-  /// the task, and the ticket to poll if something is being judged.
-  Envelope Resumed();
+  /// The reply to a reset that resumes: where the episode stands, with the last verdict and all
+  /// about the task, and the ticket to poll if something is being judged. It pays what was not
+  /// paid. `taken_over`, from another holder: the last reply that paid counts as lost unless that
+  /// holder was heard after it, and is paid again.
+  Envelope Resumed(bool taken_over);
+
+  /// The same for a holder that only looks: it pays nothing.
+  Envelope Standing();
+
+  /// Its holder sent something: it has the replies before.
+  void Heard();
 
   /// Judges code, or answers with a ticket when `deadline` passes first (or at once, if deferred).
   void Submit(Action action, TimePoint deadline, Reply reply);
@@ -78,16 +88,21 @@ class EpisodeRun : public std::enable_shared_from_this<EpisodeRun> {
   /// As Poll, after asking for the judgement's end.
   bool Cancel(const std::string& ticket, TimePoint deadline, Reply reply);
 
-  /// Ends what is being judged: nobody will ask for it.
+  /// Ends what is being judged: nobody will ask for it. Who waits is answered with nothing.
   void Abandon();
 
-  /// Forgets who waits for replies: their connection is gone, and another may ask again. What is
-  /// being judged goes on.
+  /// Answers who waits with nothing: their connection is gone, or another asks now. What is being
+  /// judged goes on.
   void DropWaits();
+
+  /// The server stops: as DropWaits(), but without a word.
+  void ForgetWaits();
 
   json::object State();
   [[nodiscard]] bool Done();
   [[nodiscard]] bool Judging();
+  /// Somebody waits for a reply.
+  [[nodiscard]] bool Awaited();
   /// The submission that earned most, for get_best: its observation, or an empty object.
   json::object Best();
 
@@ -107,10 +122,15 @@ class EpisodeRun : public std::enable_shared_from_this<EpisodeRun> {
   };
   struct Sending;
 
+  using Waits = std::vector<std::shared_ptr<Wait>>;
+
   [[nodiscard]] ObservationContext Context();
   [[nodiscard]] std::string JobId(size_t number) const;
   void FindJobs();
   void CatchUp();
+  [[nodiscard]] json::object Stand();
+  [[nodiscard]] std::optional<double> Pay(const std::string& ticket);
+  [[nodiscard]] Waits TakeWaits();
   void Send(const std::shared_ptr<Sending>& sending);
   void Sent(const std::shared_ptr<Sending>& sending, const Result<SharedJob>& job);
   void Await(const std::string& ticket, TimePoint deadline, Reply reply);
@@ -135,9 +155,10 @@ class EpisodeRun : public std::enable_shared_from_this<EpisodeRun> {
   std::mutex mutex_;  ///< guards what follows
   Episode episode_;
   Observation last_;  ///< observation of the last verdict
-  std::optional<double> last_reward_;
   Observation best_;
-  std::vector<std::shared_ptr<Wait>> waits_;
+  std::string
+      unconfirmed_;  ///< ticket that was paid last; empty once its holder was heard after it
+  Waits waits_;
   std::set<std::string> sending_;  ///< tickets on their way into the queue
   uint64_t listeners_ = 0;         ///< changes when waits are dropped
   bool abandoned_ = false;

@@ -84,13 +84,13 @@ Envelope EpisodeRun::Judge(const std::string& id, const json::object& verdict, c
                            bool report) {
   const Scored scored = Score(episode_.config(), verdict, episode_.Find(id)->check);
   const bool first = episode_.Settle(id, scored.outcome).first;
-  const std::optional<double> paid = report ? episode_.Report(id) : std::nullopt;
+  const std::optional<double> paid = report ? Pay(id) : std::nullopt;
   const Ticket& ticket = *episode_.Find(id);
   const auto members = [&](json::storage_ptr storage) {
     ObservationContext context = Context();
     context.storage = std::move(storage);
     json::object made = JudgedObservation(context, ticket, verdict, scored, job);
-    if (report && !first && !paid) made["flags"].as_array().emplace_back("already_reported");
+    if (report && !first && !paid) made["flags"].as_array().emplace_back(kAlreadyReported);
     return made;
   };
   Envelope envelope{.observation = Observation::Make(members),
@@ -176,22 +176,37 @@ void EpisodeRun::CancelOpen() {
 }
 
 void EpisodeRun::Abandon() {
-  std::vector<std::shared_ptr<Wait>> waits;
+  Waits waits;
   {
     const std::lock_guard lock(mutex_);
     abandoned_ = true;
-    waits.swap(waits_);
+    waits = TakeWaits();
     // Nothing was submitted to it: there is nothing to keep.
     if (episode_.tickets().empty()) host_->writer->Drop(token_);
   }
   CancelOpen();
+  for (const std::shared_ptr<Wait>& wait : waits) wait->reply(std::nullopt);
+}
+
+/// What is on its way into the queue is answered with nothing when it gets there. The lock is held.
+EpisodeRun::Waits EpisodeRun::TakeWaits() {
+  ++listeners_;
+  return std::exchange(waits_, {});
 }
 
 void EpisodeRun::DropWaits() {
-  std::vector<std::shared_ptr<Wait>> waits;
+  Waits waits;
+  {
+    const std::lock_guard lock(mutex_);
+    waits = TakeWaits();
+  }
+  for (const std::shared_ptr<Wait>& wait : waits) wait->reply(std::nullopt);
+}
+
+void EpisodeRun::ForgetWaits() {
+  Waits waits;
   const std::lock_guard lock(mutex_);
-  ++listeners_;
-  waits.swap(waits_);
+  waits = TakeWaits();
 }
 
 }  // namespace assay::openenv

@@ -1,6 +1,7 @@
 #include "openenv/service.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "base/hash.h"
@@ -11,17 +12,24 @@ namespace {
 
 constexpr Seconds kSweepInterval{5};
 
+// A key may take another session while it holds at most so many times what is free. So one key
+// alone has three quarters, the next one three quarters of the rest, and there is always one for
+// another.
+constexpr size_t kShare = 3;
+
 }  // namespace
 
 /// Frees a session's place when the last copy of its slot goes.
 struct Service::Place {
-  explicit Place(std::weak_ptr<Service> of) : service(std::move(of)) {}
+  Place(std::weak_ptr<Service> of, std::string key)
+      : service(std::move(of)), owner(std::move(key)) {}
   Place(const Place&) = delete;
   Place& operator=(const Place&) = delete;
   ~Place() {
-    if (const std::shared_ptr<Service> self = service.lock()) self->Release();
+    if (const std::shared_ptr<Service> self = service.lock()) self->Release(owner);
   }
   std::weak_ptr<Service> service;
+  std::string owner;
 };
 
 Service::Service(OpenEnvContext context)
@@ -31,19 +39,19 @@ Service::~Service() { Shutdown(); }
 
 void Service::Shutdown() {
   std::vector<std::shared_ptr<EpisodeRun>> runs;
-  std::deque<std::shared_ptr<Waiter>> waiters;
+  std::vector<Waiters> waiters;
   std::unordered_map<std::string, std::shared_ptr<NamedSession>> sessions;
   std::shared_ptr<void> sweep;
   {
     const std::lock_guard lock(mutex_);
     for (const auto& [key, weak] : runs_)
       if (std::shared_ptr<EpisodeRun> run = weak.lock()) runs.push_back(std::move(run));
-    waiters.swap(waiters_);
+    for (auto& [key, account] : accounts_) waiters.push_back(std::exchange(account.waiters, {}));
     sessions.swap(sessions_);
     sweep.swap(sweep_);
   }
   // Sessions, runs and those who wait for them hold each other, and through them this.
-  for (const std::shared_ptr<EpisodeRun>& run : runs) run->DropWaits();
+  for (const std::shared_ptr<EpisodeRun>& run : runs) run->ForgetWaits();
   host_->writer->Stop();
 }
 
@@ -65,51 +73,98 @@ void Service::ArmSweep() {
   sweep_.swap(timer);
 }
 
-Slot Service::MakeSlot() { return std::make_shared<Place>(weak_from_this()); }
-
-void Service::Acquire(std::function<void(Slot)> granted) {
-  auto waiter = std::make_shared<Waiter>();
-  {
-    const std::lock_guard lock(mutex_);
-    if (active_ < settings().max_sessions) {
-      ++active_;
-    } else {
-      waiter->granted = std::move(granted);
-      waiters_.push_back(waiter);
-    }
-  }
-  if (waiter->granted == nullptr) return granted(MakeSlot());
-  std::shared_ptr<void> timer = host_->context.timers->After(
-      settings().capacity_wait, [weak = weak_from_this(), held = std::weak_ptr(waiter)] {
-        const std::shared_ptr<Service> self = weak.lock();
-        const std::shared_ptr<Waiter> late = held.lock();
-        if (self == nullptr || late == nullptr) return;
-        {
-          const std::lock_guard lock(self->mutex_);
-          const auto found = std::find(self->waiters_.begin(), self->waiters_.end(), late);
-          if (found == self->waiters_.end()) return;
-          self->waiters_.erase(found);
-        }
-        late->granted(nullptr);
-      });
-  const std::lock_guard lock(mutex_);
-  if (std::find(waiters_.begin(), waiters_.end(), waiter) != waiters_.end())
-    waiter->timer = std::move(timer);
+Slot Service::MakeSlot(const std::string& owner) {
+  return std::make_shared<Place>(weak_from_this(), owner);
 }
 
-void Service::Release() {
-  std::shared_ptr<Waiter> next;
+/// The lock is held.
+bool Service::HasRoom(const Account& account) const {
+  const Settings& limits = settings();
+  const size_t free = limits.max_sessions - std::min(active_, limits.max_sessions);
+  if (free == 0 || !account.keyed) return free > 0;
+  return limits.max_sessions_per_key > 0 ? account.active < limits.max_sessions_per_key
+                                         : account.active <= kShare * free;
+}
+
+Service::WaitId Service::Acquire(const http::Identity& who, bool wait,
+                                 std::function<void(Slot)> granted) {
+  const std::string& owner = who.key_name;
+  WaitId id = 0;
+  bool room = false;
   {
     const std::lock_guard lock(mutex_);
-    if (waiters_.empty()) {
-      --active_;
-      return;
+    Account& account = accounts_[owner];
+    account.keyed = !who.key_id.empty();
+    room = account.waiters.empty() && HasRoom(account);
+    if (room) {
+      ++active_;
+      ++account.active;
+    } else if (wait) {
+      id = ++next_id_;
+      account.waiters[id].granted = std::move(granted);
     }
-    next = waiters_.front();
-    waiters_.pop_front();
   }
-  // The slot passes on: the count stays.
-  next->granted(MakeSlot());
+  if (id == 0) {
+    granted(room ? MakeSlot(owner) : nullptr);
+    return 0;
+  }
+  std::shared_ptr<void> timer =
+      host_->context.timers->After(settings().capacity_wait, [weak = weak_from_this(), owner, id] {
+        const std::shared_ptr<Service> self = weak.lock();
+        if (self == nullptr) return;
+        const Waiters::node_type late = self->TakeWaiter(owner, id);
+        if (!late.empty()) late.mapped().granted(nullptr);
+      });
+  const std::lock_guard lock(mutex_);
+  Waiters& waiters = accounts_[owner].waiters;
+  if (const auto found = waiters.find(id); found != waiters.end())
+    found->second.timer = std::move(timer);
+  return id;
+}
+
+void Service::Withdraw(const http::Identity& who, WaitId id) {
+  // What it held goes after the lock.
+  (void)TakeWaiter(who.key_name, id);
+}
+
+Service::Waiters::node_type Service::TakeWaiter(const std::string& owner, WaitId id) {
+  const std::lock_guard lock(mutex_);
+  const auto found = accounts_.find(owner);
+  return found == accounts_.end() ? Waiters::node_type() : found->second.waiters.extract(id);
+}
+
+void Service::Release(const std::string& owner) {
+  {
+    const std::lock_guard lock(mutex_);
+    --active_;
+    --accounts_[owner].active;
+  }
+  HandOn();
+}
+
+/// Gives free slots to those who wait, those of the key that has fewest before others. A slot that
+/// comes back meanwhile, because who waited has gone, is handed on by this loop: by recursion there
+/// would be a frame of the stack for each who has gone.
+void Service::HandOn() {
+  std::unique_lock lock(mutex_);
+  if (std::exchange(handing_on_, true)) return;
+  for (;;) {
+    std::pair<const std::string, Account>* next = nullptr;
+    for (auto& entry : accounts_)
+      if (!entry.second.waiters.empty() && HasRoom(entry.second) &&
+          (next == nullptr || entry.second.active < next->second.active))
+        next = &entry;
+    if (next == nullptr) break;
+    ++active_;
+    ++next->second.active;
+    Waiters::node_type waiter = next->second.waiters.extract(next->second.waiters.begin());
+    const std::string owner = next->first;
+    lock.unlock();
+    waiter.mapped().granted(MakeSlot(owner));
+    waiter = {};  // what it held may be the last of a session
+    lock.lock();
+  }
+  handing_on_ = false;
 }
 
 size_t Service::active_sessions() {
@@ -264,7 +319,10 @@ void Service::Sweep() {
   for (const std::shared_ptr<IdleWatched>& connection : connections)
     if (idle(connection->last_active())) connection->ExpireIdle();
   for (const std::shared_ptr<NamedSession>& session : sessions)
-    CloseSession(session->id, session->owner);
+    if (!session->environment->Busy())
+      CloseSession(session->id, session->owner);
+    else
+      (void)FindSession(session->id, session->owner);  // in use, until its step is answered
   for (const std::shared_ptr<EpisodeRun>& run : lost)
     if (run->holder == 0) run->Abandon();
 }

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <atomic>
-#include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 #include "http/message.h"
@@ -38,9 +40,13 @@ struct NamedSession {
   bool closing = false;
 };
 
+/// What is told when no slot is free.
+inline constexpr std::string_view kNoSession = "no session is free; try again later";
+
 /// Sessions, episodes that can be resumed, and their ends. One per server, thread-safe.
 ///
-///   capacity   Acquire() gives a slot at once, or holds the request until one is free, or says no
+///   capacity   Acquire() gives a slot at once, or holds the request until one is free, or says no;
+///              one key cannot take them all
 ///   idleness   a sweep closes connections, named sessions and lost episodes that nobody uses
 ///   resuming   an episode's token finds it while it lives (also on a connection that is only
 ///              half gone), else its document
@@ -56,8 +62,13 @@ class Service : public std::enable_shared_from_this<Service> {
   [[nodiscard]] const std::shared_ptr<const Host>& host() const { return host_; }
   [[nodiscard]] const Settings& settings() const { return host_->settings; }
 
-  /// Calls `granted` once: with a slot, or with null after settings().capacity_wait.
-  void Acquire(std::function<void(Slot)> granted);
+  /// What a request that waits for a slot is known by; 0: none waits.
+  using WaitId = uint64_t;
+  /// Calls `granted` once: with a slot, or with null after settings().capacity_wait, or at once if
+  /// it may not `wait`. Never after Withdraw(). What `granted` holds is kept while it waits.
+  WaitId Acquire(const http::Identity& who, bool wait, std::function<void(Slot)> granted);
+  /// Whoever waited there has gone.
+  void Withdraw(const http::Identity& who, WaitId id);
   [[nodiscard]] size_t active_sessions();
 
   /// A new episode that can be resumed by its token.
@@ -97,20 +108,31 @@ class Service : public std::enable_shared_from_this<Service> {
     std::function<void(Slot)> granted;
     std::shared_ptr<void> timer;
   };
+  using Waiters = std::map<WaitId, Waiter>;  ///< in the order they came
+  /// What one key has, and its requests that wait; where there are no keys, what all have.
+  struct Account {
+    bool keyed = false;
+    size_t active = 0;
+    Waiters waiters;
+  };
   struct Left {
     std::shared_ptr<EpisodeRun> run;
     TimePoint until;
   };
   struct Place;
-  [[nodiscard]] Slot MakeSlot();
-  void Release();
+  [[nodiscard]] bool HasRoom(const Account& account) const;
+  [[nodiscard]] Slot MakeSlot(const std::string& owner);
+  void Release(const std::string& owner);
+  void HandOn();
+  [[nodiscard]] Waiters::node_type TakeWaiter(const std::string& owner, WaitId id);
   void ArmSweep();
 
   const std::shared_ptr<const Host> host_;
   std::atomic<size_t> waiting_bytes_{0};
   std::mutex mutex_;  ///< guards what follows
   size_t active_ = 0;
-  std::deque<std::shared_ptr<Waiter>> waiters_;
+  bool handing_on_ = false;                                          ///< a thread is in HandOn()
+  std::map<std::string, Account> accounts_;                          ///< by the name of the key
   std::unordered_map<std::string, std::weak_ptr<EpisodeRun>> runs_;  ///< by token, or a number
   std::unordered_map<std::string, Left> left_;
   std::unordered_map<std::string, std::shared_ptr<NamedSession>> sessions_;

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <thread>
 
+#include "openenv/environment.h"
 #include "openenv/websocket_testing.h"
 
 namespace assay::openenv {
@@ -57,6 +58,33 @@ TEST_F(WebSocketTest, ResumingTakesTheEpisodeFromAHalfDeadConnection) {
   EXPECT_EQ(Code(first.Step({{"code", kCode}})), "EXECUTION_ERROR");
   first.Drop();
   EXPECT_EQ(GetString(Observation(second.Step({{"code", kCode}})), "status"), "correct");
+}
+
+TEST_F(WebSocketTest, WhatTheOtherConnectionWaitedForIsAnswered) {
+  world_.jobs.verdict.reset();
+  Client first = Connect();
+  const std::string token = GetString(Observation(first.Reset()), "episode_token");
+  first.Step({{"code", kCode}});
+  first.State();  // waits for the step
+  EXPECT_TRUE(first.session->Busy());
+  Client second = Connect();
+  EXPECT_EQ(GetString(Observation(second.Reset({{"resume", token}})), "status"), "queued");
+  ASSERT_EQ(first.peer->sent.size(), 3u);
+  EXPECT_NE(first.peer->sent[1].find("resumed or reset elsewhere"), std::string::npos);
+  EXPECT_EQ(GetString(first.peer->Last(), "type"), "state");
+  EXPECT_FALSE(first.session->Busy());
+  EXPECT_TRUE(world_.jobs.cancelled.empty()) << "it is still judged, for the second";
+}
+
+TEST_F(WebSocketTest, ASubmissionThatWaitsForRoomIsAnsweredToo) {
+  Client first = Connect();
+  const std::string token = GetString(Observation(first.Reset()), "episode_token");
+  world_.jobs.refusals.push_back({ErrorCode::kUnavailable, "full"});
+  first.Step({{"code", kCode}});
+  Client second = Connect();
+  second.Reset({{"resume", token}});
+  world_.timers.Advance(Seconds(2));
+  EXPECT_EQ(Code(first.peer->Last()), "EXECUTION_ERROR");
 }
 
 TEST_F(WebSocketTest, EpisodesSurviveARestartOfTheServer) {
@@ -244,6 +272,24 @@ TEST_F(CapacityTest, IdleConnectionsEndAndBusyOnesDoNot) {
   service_->Sweep();
   EXPECT_EQ(client.peer->close_code, 1001);
   EXPECT_EQ(Code(client.peer->Last()), "SESSION_ERROR");
+}
+
+TEST_F(CapacityTest, ANamedSessionWithAStepInWorkIsNotIdle) {
+  world_.jobs.verdict.reset();
+  http::Identity who;
+  who.key_name = "local";
+  const std::shared_ptr<NamedSession> session = service_->NewSession(who, nullptr);
+  (void)session->environment->Reset(json::object{});
+  bool answered = false;
+  session->environment->Step(Action{.code = kCode}, Seconds(45),
+                             [&](const Environment::Answer&) { answered = true; });
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  service_->Sweep();
+  EXPECT_FALSE(answered);
+  world_.jobs.FinishNext(CorrectVerdict(2));
+  EXPECT_TRUE(answered);
+  service_->Sweep();
+  EXPECT_NE(service_->FindSession(session->id, "local"), nullptr) << "idle only from now on";
 }
 
 class GraceTest : public WebSocketTest {

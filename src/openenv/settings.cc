@@ -145,6 +145,12 @@ const std::map<std::string, Apply, std::less<>>& Variables() {
          o->settings.max_sessions = static_cast<size_t>(sessions);
          return {};
        }},
+      {"KERNEL_ENV_MAX_SESSIONS_PER_KEY",
+       [](View v, Out o) -> Status {
+         ASSAY_ASSIGN_OR_RETURN(const int sessions, Whole(v, 0, 1'000'000));
+         o->settings.max_sessions_per_key = static_cast<size_t>(sessions);
+         return {};
+       }},
       {"KERNEL_ENV_SECRET_FILE",
        [](View v, Out o) -> Status {
          o->host.secret_file = v;

@@ -51,9 +51,11 @@ struct Settings {
   Seconds idle_timeout{1800};  ///< without a request; a trainer's generation takes minutes
   Seconds resume_grace{120};   ///< after a lost connection its judgements go on so long
   size_t max_sessions = 1024;  ///< a session is a few kilobytes; judging is queued elsewhere
-  size_t max_web_sessions = 256;
+  size_t max_sessions_per_key = 0;   ///< 0: a share that leaves room for other keys, see Service
+  size_t max_web_sessions = 256;     ///< of one key
   size_t max_requests_waiting = 32;  ///< on one connection; official clients send one at a time
   size_t max_bytes_waiting = 256u << 20;  ///< of such requests, on all connections together
+  size_t max_bytes_held = 64u << 10;      ///< of a first request; a larger one waits for no session
 
   bool production = false;  ///< no reset and step, only tools (MCP)
   bool web = true;

@@ -40,6 +40,7 @@ TEST(Settings, EveryVariableIsRead) {
             "KERNEL_ENV_COMPILE_WORKERS=2",
             "KERNEL_ENV_EVAL_TIMEOUT_S=120",
             "KERNEL_ENV_MAX_SESSIONS=7",
+            "KERNEL_ENV_MAX_SESSIONS_PER_KEY=3",
             "KERNEL_ENV_SECRET_FILE=/s",
             "KERNEL_ENV_TRACE_DIR=/t",
             "KERNEL_ENV_FEEDBACK_TOKENS=100",
@@ -58,6 +59,7 @@ TEST(Settings, EveryVariableIsRead) {
   EXPECT_EQ(read->settings.emission, Emission::kDelta);
   EXPECT_THAT(read->host.tasks, ::testing::ElementsAre("builtin", "/tasks"));
   EXPECT_EQ(read->settings.max_sessions, 7u);
+  EXPECT_EQ(read->settings.max_sessions_per_key, 3u);
   EXPECT_EQ(read->settings.feedback_bytes, 400u);
   EXPECT_TRUE(read->settings.production);
   EXPECT_FALSE(read->settings.web);

@@ -117,7 +117,7 @@ void GetTask(const std::shared_ptr<Environment>& environment, const json::object
              const std::function<void(ToolResult)>& reply) {
   const std::shared_ptr<EpisodeRun> current = environment->run();
   if (arguments.empty() && current != nullptr && !current->Done())
-    return reply(FromAnswer(current->Resumed()));
+    return reply(FromAnswer(current->Standing()));
   reply(FromAnswer(environment->Reset(arguments)));
 }
 
@@ -138,7 +138,7 @@ void Submit(const std::shared_ptr<Environment>& environment, bool alone, bool ch
   if (environment->run() == nullptr) {
     if (action.task_id.empty())
       return reply(Refuse("execution_error", "no episode: call get_task first, or pass a task_id"));
-    Environment::Answer begun = environment->Reset({{"task_id", action.task_id}});
+    Environment::Answer begun = environment->Reset(json::object{{"task_id", action.task_id}});
     if (std::holds_alternative<ProtocolError>(begun)) return reply(FromAnswer(std::move(begun)));
   }
   environment->Step(std::move(action), limit, std::move(answered));
@@ -150,8 +150,10 @@ void GetBest(const std::shared_ptr<Environment>& environment, const std::string&
   if (run == nullptr) return reply(Refuse("execution_error", "no episode: call get_task first"));
   if (ticket.empty() && !run->Judging()) return reply(Best(*run));
   const bool waits = run->Poll(ticket, DeadlineIn(environment->service()->settings().poll_wait),
-                               [run, reply](Envelope envelope) {
-                                 ToolResult last = FromAnswer(std::move(envelope));
+                               [run, reply](std::optional<Envelope> envelope) {
+                                 if (!envelope)
+                                   return reply(FromAnswer(Environment::ToAnswer(std::nullopt)));
+                                 ToolResult last = FromAnswer(*std::move(envelope));
                                  ToolResult result = Best(*run);
                                  result.text = last.text + "\n" + result.text;
                                  result.data["last"] = std::move(last.data);

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <deque>
 #include <map>
 #include <mutex>
@@ -40,7 +39,8 @@ class Web : public std::enable_shared_from_this<Web> {
   void Reset(const Request& request, const Reply& reply) {
     auto body = BodyObject(request, /*optional=*/true);
     if (auto* refusal = std::get_if<Response>(&body)) return reply(std::move(*refusal));
-    const auto [visitor, cookie] = Find(request, true);
+    const auto [visitor, cookie] = FindOrMake(request);
+    if (visitor == nullptr) return reply(Full());
     const Environment::Answer answer = visitor->environment->Reset(std::get<json::object>(body));
     if (const auto* envelope = std::get_if<Envelope>(&answer)) {
       {
@@ -62,7 +62,8 @@ class Web : public std::enable_shared_from_this<Web> {
       return reply(Unprocessable({FieldError("missing", {"body", "action"}, "required")}));
     ParsedAction parsed = ParseAction(*data);
     if (!parsed.errors.empty()) return reply(Unprocessable(InBody(std::move(parsed.errors))));
-    const auto [visitor, cookie] = Find(request, true);
+    const auto [visitor, cookie] = FindOrMake(request);
+    if (visitor == nullptr) return reply(Full());
     const std::string code = TruncateMiddle(parsed.action.code, kMaxLogBytes);
     visitor->environment->Step(std::move(parsed.action), service_->settings().reply_deadline,
                                [self = shared_from_this(), visitor = visitor, cookie = cookie, code,
@@ -74,7 +75,7 @@ class Web : public std::enable_shared_from_this<Web> {
   }
 
   void State(const Request& request, const Reply& reply) {
-    const auto [visitor, cookie] = Find(request, false);
+    const std::shared_ptr<Visitor> visitor = Find(request);
     if (visitor == nullptr) return reply(Detail(409, "no episode; POST /web/reset first"));
     reply(Response::Json(visitor->environment->State()));
   }
@@ -93,7 +94,9 @@ class Web : public std::enable_shared_from_this<Web> {
       std::string first_;
       std::shared_ptr<http::WebSocketPeer> peer_;
     };
-    const auto [visitor, cookie] = Find(request, true);
+    // Who only looks makes no visitor; there is nothing to be told then.
+    const std::shared_ptr<Visitor> visitor = Find(request);
+    if (visitor == nullptr) return std::make_unique<Watcher>(Update(Visitor{}), peer);
     const std::lock_guard lock(visitor->mutex);
     std::erase_if(visitor->watchers, [](const auto& watcher) { return watcher.expired(); });
     visitor->watchers.push_back(peer);
@@ -102,38 +105,52 @@ class Web : public std::enable_shared_from_this<Web> {
 
  private:
   struct Found {
-    std::shared_ptr<Visitor> visitor;
-    std::string cookie;  ///< to be set; empty: the browser has it
+    std::shared_ptr<Visitor> visitor;  ///< null: there is no place for another one
+    std::string cookie;                ///< to be set; empty: the browser has it
   };
+  using Visitors = std::map<std::string, std::shared_ptr<Visitor>>;  ///< by cookie
 
-  /// The visitor of a request's cookie and key; a new one if `make`.
-  Found Find(const Request& request, bool make) {
-    const std::string key = request.who.key_name + "\n" + CookieOf(request);
+  /// The visitor of a request's key and cookie, or null.
+  std::shared_ptr<Visitor> Find(const Request& request) {
+    const std::lock_guard lock(mutex_);
+    Visitors& visitors = visitors_[request.who.key_name];
+    const auto known = visitors.find(CookieOf(request));
+    if (known == visitors.end()) return nullptr;
+    known->second->last_used = ++uses_;
+    return known->second;
+  }
+
+  /// Or a new one, for which the key's least recently used one goes, of those that judge nothing.
+  Found FindOrMake(const Request& request) {
+    if (std::shared_ptr<Visitor> known = Find(request)) return {known, ""};
+    Found found{std::make_shared<Visitor>(), NewId("web_")};
+    found.visitor->environment = std::make_shared<Environment>(service_, request.who);
     std::shared_ptr<Visitor> oldest;
-    Found found;
     {
       const std::lock_guard lock(mutex_);
-      const auto known = visitors_.find(key);
-      if (known != visitors_.end()) {
-        known->second->last_used = ++uses_;
-        return {known->second, ""};
-      }
-      if (!make) return {};
-      if (visitors_.size() >= service_->settings().max_web_sessions) {
-        const auto least = std::min_element(
-            visitors_.begin(), visitors_.end(),
-            [](const auto& a, const auto& b) { return a.second->last_used < b.second->last_used; });
+      Visitors& visitors = visitors_[request.who.key_name];
+      if (visitors.size() >= service_->settings().max_web_sessions) {
+        auto least = visitors.end();
+        for (auto it = visitors.begin(); it != visitors.end(); ++it)
+          if ((least == visitors.end() || it->second->last_used < least->second->last_used) &&
+              !it->second->environment->Judging())
+            least = it;
+        if (least == visitors.end()) return {};
         oldest = std::move(least->second);
-        visitors_.erase(least);
+        visitors.erase(least);
       }
-      found.cookie = NewId("web_");
-      found.visitor = std::make_shared<Visitor>();
-      found.visitor->environment = std::make_shared<Environment>(service_, request.who);
       found.visitor->last_used = ++uses_;
-      visitors_[request.who.key_name + "\n" + found.cookie] = found.visitor;
+      visitors[found.cookie] = found.visitor;
     }
-    if (oldest != nullptr) oldest->environment->Close();
+    // As when a connection is lost: who has its token can go on with the episode.
+    if (oldest != nullptr) oldest->environment->Leave();
     return found;
+  }
+
+  static Response Full() {
+    Response full = Detail(503, "there are too many visitors whose submissions are being judged");
+    full.headers.Set("Retry-After", "10");
+    return full;
   }
 
   static std::string CookieOf(const Request& request) {
@@ -171,7 +188,8 @@ class Web : public std::enable_shared_from_this<Web> {
 
   /// The lock of the visitor is held.
   static std::string Update(const Visitor& visitor) {
-    const json::object state = visitor.environment->State();
+    const json::object state =
+        visitor.environment == nullptr ? StateJson(nullptr) : visitor.environment->State();
     json::array logs(visitor.logs.begin(), visitor.logs.end());
     return json::serialize(json::value{{"type", "state_update"},
                                        {"episode_state",
@@ -196,8 +214,8 @@ class Web : public std::enable_shared_from_this<Web> {
   }
 
   const std::shared_ptr<Service> service_;
-  std::mutex mutex_;  ///< guards what follows
-  std::map<std::string, std::shared_ptr<Visitor>> visitors_;
+  std::mutex mutex_;                          ///< guards what follows
+  std::map<std::string, Visitors> visitors_;  ///< by key: none pushes out another's
   uint64_t uses_ = 0;
 };
 

@@ -65,7 +65,7 @@ class OpenEnvConnection : public Connection {
   }
 
   json::value CapacityNotice() override {
-    return ErrorMessage("CAPACITY_REACHED", "all sessions are taken; try again later",
+    return ErrorMessage("CAPACITY_REACHED", kNoSession,
                         {{"active_sessions", service()->active_sessions()},
                          {"max_sessions", service()->settings().max_sessions}});
   }
@@ -151,9 +151,16 @@ class OpenEnvConnection : public Connection {
 
   void CallToolByStep(const json::object& message, const json::object& data) {
     const std::string name = GetString(data, "tool_name");
+    if (const json::value* given = data.if_contains("arguments");
+        given != nullptr && !given->is_null() && !given->is_object())
+      return Record("step", message,
+                    ErrorMessage(ProtocolError::Invalid(
+                        "the call is not valid",
+                        {FieldError("dict_type", {"arguments"}, "must be an object", given)})));
     CallTool(
         environment(), false, name, GetObject(data, "arguments"),
-        [self = Self(), message, name](ToolResult result) {
+        [self = Self(), message = telemetry_.open() ? message : json::object(),
+         name](ToolResult result) {
           json::object observation{{"tool_name", name}, {"result", nullptr}, {"error", nullptr}};
           if (result.error_type.empty())
             observation["result"] = {{"content", {{{"type", "text"}, {"text", result.text}}}},

@@ -84,7 +84,13 @@ TEST_F(WebSocketTest, MistakesAreToldAndTheConnectionStays) {
   EXPECT_EQ(Code(client.Reset({{"task_id", "assay/rleu"}})), "EXECUTION_ERROR");
   EXPECT_NE(GetString(Data(client.peer->Last()), "message").find("assay/relu"), std::string::npos);
   EXPECT_EQ(client.peer->close_code, 0);
+  EXPECT_EQ(Code(client.Reset({{"seed", -1}})), "VALIDATION_ERROR");
+  EXPECT_EQ(Code(client.SendText(R"({"type": "reset", "data": {"seed": 1e400}})")),
+            "VALIDATION_ERROR");
   client.Reset();
+  EXPECT_EQ(Code(client.Step(
+                {{"type", "call_tool"}, {"tool_name", "get_task"}, {"arguments", json::array{}}})),
+            "VALIDATION_ERROR");
   EXPECT_EQ(Code(client.Step({{"lang", "triton"}})), "VALIDATION_ERROR");
   EXPECT_EQ(GetArray(Data(client.peer->Last()), "errors").size(), 2u)
       << "missing code, unknown lang";
@@ -125,6 +131,18 @@ TEST_F(WebSocketTest, TwoRequestsAtOnceAreAnsweredInOrder) {
   ASSERT_EQ(client.peer->sent.size(), 3u);
   EXPECT_NE(client.peer->sent[1].find("observation"), std::string::npos);
   EXPECT_EQ(GetInt(Data(client.peer->Last()), "step_count"), 1);
+}
+
+// A server that drains asks for this before it closes.
+TEST_F(WebSocketTest, IsBusyWhileAnAnswerIsOwed) {
+  world_.jobs.verdict.reset();
+  Client client = Connect();
+  client.Reset();
+  EXPECT_FALSE(client.session->Busy());
+  client.Step({{"code", kCode}});
+  EXPECT_TRUE(client.session->Busy());
+  world_.jobs.FinishNext(CorrectVerdict(2));
+  EXPECT_FALSE(client.session->Busy());
 }
 
 TEST_F(WebSocketTest, ALongJudgementBecomesATicket) {

@@ -58,6 +58,7 @@ class WebSocketTest : public ::testing::Test {
     http::Request request;
     request.path = "/ws";
     request.who.key_name = key;
+    if (key != "local") request.who.key_id = key;
     request.who.scope = http::Scope::kSubmit;
     if (!session_id.empty()) request.query = {{"session_id", session_id}};
     client.session = NewWebSocketSession(service_, request, client.peer);

@@ -95,6 +95,21 @@ def test_drain_finishes_what_has_begun(serve):
     assert server.wait() == 0
 
 
+def test_drain_answers_the_step_in_work_before_it_closes(serve):
+    server = serve("--echo-delay-ms", 1500)
+    socket = Client(server.port)
+    assert socket.upgrade() == 101
+    socket.ask({"type": "reset", "data": {"task_id": "assay/relu"}})
+    socket.frame(1, json.dumps({"type": "step", "data": {"code": "class ModelNew: pass"}}).encode())
+    assert eventually(lambda: json.loads(server.request("GET", "/v1/queue")[2])["running"] == 1)
+    server.signal(TERM)
+    opcode, payload = socket.read_frame()
+    assert opcode == 1, f"closed with {close_code(payload)} before the answer"
+    assert json.loads(payload)["data"]["observation"]["turn"] == 1
+    opcode, payload = socket.read_frame()
+    assert (opcode, close_code(payload)) == (8, 1012)
+
+
 def test_a_second_signal_stops_at_once_and_loses_nothing(serve, tmp_path):
     store = tmp_path / "kept.db"
     server = serve("--echo-delay-ms", 60_000, store=store)
