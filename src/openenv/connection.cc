@@ -62,7 +62,7 @@ void Connection::OnMessage(std::string text) {
     if (closed_) return;
     active_ = Clock::now();
     overrun = queue_.size() >= service_->settings().max_requests_waiting;
-    full = !overrun && !service_->HoldBytes(text.size());
+    full = !overrun && !service_->HoldBytes(who_, text.size());
     if (!overrun && !full) queue_.push_back(std::move(text));
   }
   if (overrun) return CloseWith(kPolicy, "too many requests without waiting for replies");
@@ -72,7 +72,7 @@ void Connection::OnMessage(std::string text) {
 
 /// The lock is held.
 void Connection::DropQueue() {
-  for (const std::string& text : queue_) service_->FreeBytes(text.size());
+  for (const std::string& text : queue_) service_->FreeBytes(who_, text.size());
   queue_.clear();
 }
 
@@ -91,7 +91,7 @@ void Connection::Pump() {
     } else {
       std::string text = std::move(queue_.front());
       queue_.pop_front();
-      service_->FreeBytes(text.size());
+      service_->FreeBytes(who_, text.size());
       lock.unlock();
       Handle(std::move(text));
     }

@@ -287,10 +287,21 @@ void Service::Watch(const std::shared_ptr<IdleWatched>& connection) {
   watched_[connection.get()] = connection;
 }
 
-bool Service::HoldBytes(size_t bytes) {
-  if (waiting_bytes_.fetch_add(bytes) + bytes <= settings().max_bytes_waiting) return true;
-  waiting_bytes_.fetch_sub(bytes);
-  return false;
+bool Service::HoldBytes(const http::Identity& who, size_t bytes) {
+  const size_t most = settings().max_bytes_waiting;
+  const std::lock_guard lock(mutex_);
+  Account& account = accounts_[who.key_name];
+  if (waiting_bytes_ + bytes > most) return false;
+  if (!who.key_id.empty() && account.waiting_bytes + bytes > most / 4) return false;
+  waiting_bytes_ += bytes;
+  account.waiting_bytes += bytes;
+  return true;
+}
+
+void Service::FreeBytes(const http::Identity& who, size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  waiting_bytes_ -= bytes;
+  accounts_[who.key_name].waiting_bytes -= bytes;
 }
 
 void Service::Sweep() {

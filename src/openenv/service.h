@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -94,9 +93,9 @@ class Service : public std::enable_shared_from_this<Service> {
   void Watch(const std::shared_ptr<IdleWatched>& connection);
 
   /// Counts what waits on connections behind the request that is being answered. False, and not
-  /// counted: there is as much as there may be.
-  [[nodiscard]] bool HoldBytes(size_t bytes);
-  void FreeBytes(size_t bytes) { waiting_bytes_.fetch_sub(bytes); }
+  /// counted: there is as much as there may be, of all or of the key (a quarter of that).
+  [[nodiscard]] bool HoldBytes(const http::Identity& who, size_t bytes);
+  void FreeBytes(const http::Identity& who, size_t bytes);
 
   [[nodiscard]] uint64_t NextId();
   /// What the sweep does every few seconds; public for tests.
@@ -113,6 +112,7 @@ class Service : public std::enable_shared_from_this<Service> {
   struct Account {
     bool keyed = false;
     size_t active = 0;
+    size_t waiting_bytes = 0;
     Waiters waiters;
   };
   struct Left {
@@ -128,9 +128,9 @@ class Service : public std::enable_shared_from_this<Service> {
   void ArmSweep();
 
   const std::shared_ptr<const Host> host_;
-  std::atomic<size_t> waiting_bytes_{0};
   std::mutex mutex_;  ///< guards what follows
   size_t active_ = 0;
+  size_t waiting_bytes_ = 0;
   bool handing_on_ = false;                                          ///< a thread is in HandOn()
   std::map<std::string, Account> accounts_;                          ///< by the name of the key
   std::unordered_map<std::string, std::weak_ptr<EpisodeRun>> runs_;  ///< by token, or a number

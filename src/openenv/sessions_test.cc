@@ -215,6 +215,25 @@ TEST_F(WaitingBytesTest, LargeRequestsOfAllConnectionsTogetherAreBounded) {
   EXPECT_EQ(third.peer->close_code, 0);
 }
 
+TEST_F(WaitingBytesTest, AKeyHasAQuarterOfThem) {
+  world_.jobs.verdict.reset();
+  const std::string large = R"({"type": "state", "x": ")" + std::string(600, 'x') + "\"}";
+  Client greedy = Connect("", "greedy");
+  Client other = Connect("", "other");
+  for (Client* client : {&greedy, &other}) {
+    client->Reset();
+    client->Step({{"code", kCode}});
+    client->session->OnMessage(large);
+    EXPECT_EQ(client->peer->close_code, 0);
+  }
+  Client again = Connect("", "greedy");
+  again.Reset();
+  again.Step({{"code", kCode}});
+  again.session->OnMessage(large);
+  EXPECT_EQ(again.peer->close_code, 1013);
+  EXPECT_EQ(other.peer->close_code, 0);
+}
+
 class CapacityTest : public WebSocketTest {
  protected:
   CapacityTest()
