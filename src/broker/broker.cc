@@ -146,7 +146,6 @@ std::shared_ptr<const Job> Broker::AddRecord(StoredJob stored) {
       options_.now() - std::chrono::duration_cast<Duration>(Seconds(std::min(age, 1e8)));
   record.cancelled = std::make_shared<std::atomic<bool>>(false);
   const std::string id = stored.job.request->id;
-  queued_bytes_ += SourceBytes(stored.job.request);
   record.job = std::make_shared<const Job>(std::move(stored.job));
   queue_.Push(EntryOf(record));
   queued_.emplace(record.job->sequence, id);
@@ -190,7 +189,8 @@ Status Broker::Recover() {
 }
 
 FairQueue::Entry Broker::EntryOf(const Record& record) {
-  return {record.job->request->owner, record.job->request->priority, record.job->sequence};
+  const JobRequest& request = record.job->request;
+  return {request.owner, request.priority, record.job->sequence, SourceBytes(request)};
 }
 
 Result<std::shared_ptr<const Job>> Broker::Peek(const std::string& id) {

@@ -28,6 +28,7 @@ struct BrokerLimits {
   size_t max_queued = 10'000;            ///< an hour of an H200's work at three a second
   size_t max_queued_per_owner = 5'000;   ///< nobody can take the whole queue
   size_t max_queued_bytes = 512u << 20;  ///< sources of waiting jobs are kept in memory
+  size_t max_queued_bytes_per_owner = 256u << 20;  ///< nor all of that memory
   size_t max_source_bytes = 1u << 20;    ///< lint refuses over 256 KiB with a verdict that says so
   size_t cache_bytes = 64u << 20;        ///< finished jobs kept in memory: some thousand
   int max_redeliveries = 3;              ///< of a job whose worker died: it may be the job's doing
@@ -211,7 +212,6 @@ class Broker final : public JobService, public JobLeases {
   std::map<int64_t, std::string> queued_;            ///< ids by sequence
   FairQueue queue_;
   DoneCache done_;
-  size_t queued_bytes_ = 0;
   size_t running_ = 0;  ///< running, returning, or ending after a delivery
   size_t workers_ = 0;  ///< most that ran at once: the best known number of workers
   std::vector<std::shared_ptr<Job>> unstored_;  ///< ended, but the store could not be written

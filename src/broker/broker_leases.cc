@@ -76,7 +76,6 @@ Result<std::optional<Delivery>> Broker::Lease(const std::string& worker, Seconds
   record.expected_s = ExpectedSeconds(next->owner);
   queue_.Charge(next->owner, record.expected_s);
   record.delivered = true;
-  queued_bytes_ -= SourceBytes(record.job->request);
   workers_ = std::max(workers_, ++running_);
   auto job = std::make_shared<Job>(*record.job);
   job->state = JobState::kRunning;
@@ -326,7 +325,6 @@ Status Broker::Requeue(const std::string& id, std::string_view why) {
     job->finished_at = 0;
     queue_.Charge(job->request->owner,
                   Seconds(options_.now() - record.started_at).count() - record.expected_s);
-    queued_bytes_ += SourceBytes(job->request);
     record.phase = Phase::kQueued;
     record.delivered = false;
     record.timed_out = false;
@@ -357,7 +355,6 @@ Status Broker::Cancel(const std::string& id) {
         static_cast<void>(queue_.Remove(EntryOf(record)));
         queued_.erase(record.job->sequence);
         record.phase = Phase::kEnding;
-        queued_bytes_ -= SourceBytes(record.job->request);
         job = std::make_shared<Job>(*record.job);
       } else {
         record.cancel_requested = true;
@@ -372,7 +369,6 @@ Status Broker::Cancel(const std::string& id) {
     Record* const record = FindRecord(*job);
     if (record == nullptr) return stored;
     record->phase = Phase::kQueued;
-    queued_bytes_ += SourceBytes(job->request);
     queue_.Push(EntryOf(*record));
     queued_.emplace(job->sequence, id);
     return stored;

@@ -90,7 +90,12 @@ Status Broker::RoomFor(const JobRequest& request) const {
   if (queue_.size(request.owner) >= own_limit)
     return Err(ErrorCode::kUnavailable, "you have {} jobs in the queue, which is the most",
                own_limit);
-  if (queued_bytes_ + SourceBytes(request) > limits.max_queued_bytes)
+  const size_t bytes = SourceBytes(request);
+  if (queue_.bytes(request.owner) + bytes > limits.max_queued_bytes_per_owner)
+    return Err(ErrorCode::kUnavailable,
+               "you have {} bytes of sources in the queue, and {} are the most",
+               queue_.bytes(request.owner), limits.max_queued_bytes_per_owner);
+  if (queue_.bytes() + bytes > limits.max_queued_bytes)
     return Err(ErrorCode::kUnavailable, "the queue is full ({} bytes of sources)",
                limits.max_queued_bytes);
   return {};
@@ -118,7 +123,6 @@ void Broker::Withdraw(Admission* admission) {
   if (record.phase == Phase::kQueued) {
     static_cast<void>(queue_.Remove(EntryOf(record)));
     queued_.erase(job->sequence);
-    queued_bytes_ -= SourceBytes(job->request);
   }
   record.cancelled->store(true);
   if (record.delivered && --running_ == 0) idle_.notify_all();
