@@ -11,8 +11,8 @@ namespace assay {
 namespace {
 
 constexpr size_t kMaxId = 128;
+constexpr size_t kMaxOwnersPart = 64;  ///< of an id
 constexpr size_t kMaxKey = 255;
-constexpr size_t kMaxOptions = 16u << 10;
 
 bool IsIdentifier(std::string_view text) {
   const auto letter = [](char c) {
@@ -23,12 +23,15 @@ bool IsIdentifier(std::string_view text) {
                      [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
 }
 
-/// Ids stand in paths, logs and seeds: no spaces, slashes or control characters.
+/// Ids stand in paths, logs and seeds: no spaces, slashes or control characters. A protocol may set
+/// the owner's name behind one, after an '@'.
 bool IsId(std::string_view text) {
-  return !text.empty() && text.size() <= kMaxId && text != "." && text != ".." &&
+  const std::string_view name = text.substr(0, text.find('@'));
+  return !name.empty() && name.size() <= kMaxId &&
+         text.size() <= name.size() + 1 + kMaxOwnersPart && text != "." && text != ".." &&
          std::all_of(text.begin(), text.end(), [](char c) {
            return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                  c == '-' || c == '_' || c == '.' || c == ':';
+                  c == '-' || c == '_' || c == '.' || c == ':' || c == '@';
          });
 }
 
@@ -70,8 +73,8 @@ Status Broker::Validate(const JobRequest& request) const {
     return Err(ErrorCode::kInvalid, "name a task, or send a reference module as the task's source");
   if (!IsIdentifier(request.entry) || !IsIdentifier(request.submission_entry))
     return Err(ErrorCode::kInvalid, "the entry points must be names of Python classes");
-  if (json::serialize(request.options).size() > kMaxOptions)
-    return Err(ErrorCode::kInvalid, "the options are larger than {} bytes", kMaxOptions);
+  if (json::serialize(request.options).size() > kMaxOptionsBytes)
+    return Err(ErrorCode::kInvalid, "the options are larger than {} bytes", kMaxOptionsBytes);
   if (!std::isfinite(request.timeout_s) || request.timeout_s < 0 ||
       request.timeout_s > options_.limits.max_timeout_s)
     return Err(ErrorCode::kInvalid, "the time limit must be between 0 (none) and {:g} seconds",
