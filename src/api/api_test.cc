@@ -27,6 +27,9 @@ TEST_F(ApiTest, WrongRequestsAreToldHowToMendThem) {
            Case{R"({"source": "x", "task_id": "a", "task_source": "b"})", 422, "not both"},
            Case{R"({"source": "x", "task_id": "a", "priority": 101})", 422, "'priority'"},
            Case{R"({"source": "x", "task_id": "a", "priority": 1.5})", 422, "'priority'"},
+           Case{R"({"source": "x", "task_id": "a", "priority": -101})", 422, "'priority'"},
+           Case{R"({"source": "x", "task_id": "a", "priority": -9223372036854775808})", 422,
+                "'priority'"},
            Case{R"({"source": "x", "task_id": "a", "options": []})", 422, "'options'"},
            Case{R"({"source": "x", "task_id": "a", "timeout_s": "1"})", 422, "'timeout_s'"},
            Case{R"({"source": "x", "task_id": "a", "timeout_s": -1})", 422, "time limit"},
@@ -106,6 +109,40 @@ TEST_F(ApiTest, OnesOwnAndNobodyElses) {
   EXPECT_EQ(listed("/v1/submissions?owner=bob", "root", http::Scope::kAdmin), 1U);
   const json::array workers = GetArray(Ask("GET", "/v1/workers").body(), "workers");
   EXPECT_FALSE(workers.at(0).get_object().contains("working_on"));
+}
+
+TEST_F(ApiTest, NamesAreTheirOwnersAndTellNothing) {
+  const auto body = [](const char* source) {
+    return fmt::format(R"({{"id": "step-1", "task_id": "assay/relu", "source": "{}"}})", source);
+  };
+  const auto id_of = [](const Answer& answer) { return GetString(answer.body(), "id"); };
+  EXPECT_EQ(id_of(Ask("POST", "/v1/submissions", body("of alice"), "alice")), "step-1");
+  EXPECT_EQ(Ask("GET", "/v1/submissions/step-1", "", "bob").status, 404);
+  const Answer other = Ask("POST", "/v1/submissions", body("of bob"), "bob");
+  EXPECT_EQ(other.status, 202) << other.response.body;
+  EXPECT_EQ(other.response.headers.Find("Location"), "/v1/submissions/step-1");
+  // Each has the one, again and again; others' are nobody's.
+  EXPECT_EQ(Ask("POST", "/v1/submissions", body("of alice"), "alice").status, 202);
+  EXPECT_EQ(Ask("POST", "/v1/submissions", body("of bob"), "alice").status, 422);
+  EXPECT_EQ(broker_->Depth().queued, 2U);
+  for (const std::string owner : {"alice", "bob"}) {
+    EXPECT_EQ(Ask("GET", "/v1/submissions/step-1/source", "", owner).response.body, "of " + owner);
+    EXPECT_EQ(id_of(Ask("GET", "/v1/submissions/step-1", "", owner)), "step-1");
+  }
+  EXPECT_EQ(Ask("GET", "/v1/submissions/step-1@alice", "", "bob").status, 404);
+  EXPECT_EQ(Ask("GET", "/v1/submissions/step-1@alice", "", "alice").status, 200);
+  // An admin has names of its own, and sees whose the others are.
+  EXPECT_EQ(Ask("GET", "/v1/submissions/step-1", "", "root", http::Scope::kAdmin).status, 404);
+  const json::object listed =
+      Ask("GET", "/v1/submissions?owner=bob", "", "root", http::Scope::kAdmin).body();
+  const std::string id = GetString(GetArray(listed, "submissions").at(0).get_object(), "id");
+  EXPECT_EQ(id, "step-1@bob");
+  EXPECT_EQ(Ask("DELETE", "/v1/submissions/" + id, "", "root", http::Scope::kAdmin).status, 200);
+  // Nobody can set another's name behind one's own, and where there are no keys names are ids.
+  const char* forged = R"({"id": "x@alice", "task_id": "assay/relu", "source": "x"})";
+  EXPECT_EQ(Ask("POST", "/v1/submissions", forged, "bob").status, 422);
+  EXPECT_EQ(Ask("POST", "/v1/submissions", body("x"), "local").status, 202);
+  EXPECT_TRUE(broker_->Get("step-1").ok());
 }
 
 TEST_F(ApiTest, PagesGoThroughEverythingOnce) {

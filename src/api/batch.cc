@@ -14,13 +14,18 @@ using http::BodyStream;
 using http::Request;
 using http::Response;
 
+/// Between two looks for room in the queue, at most: one also sees that the server stops.
+constexpr Seconds kLongestNap{2};
+
 /// One batch: a window of its lines is in the queue, verdicts go out as they come, and each makes
-/// room for the next line. What was accepted is judged even if the client goes: it can ask for it
-/// by its ids, or send the batch again with the same ids.
+/// room for the next line. What was accepted is judged even if the client goes, or the server stops
+/// before: it can ask for it by its ids, or send the batch again with the same ids.
 class Batch : public std::enable_shared_from_this<Batch> {
  public:
   Batch(const Api& api, std::vector<JobRequest> lines, bool raw)
-      : api_(api), lines_(std::move(lines)), raw_(raw) {
+      : api_(api),
+        lines_(std::make_move_iterator(lines.begin()), std::make_move_iterator(lines.end())),
+        raw_(raw) {
     for (size_t i = 0; i < lines_.size(); ++i) waiting_.push_back(i);
   }
 
@@ -53,24 +58,24 @@ class Batch : public std::enable_shared_from_this<Batch> {
     if (!job.ok()) {
       if (job.error().code == ErrorCode::kUnavailable && !api_->jobs->draining())
         return TryLater(index);
+      const SharedRequest line = std::exchange(lines_[index], {});
+      const std::string id = line->id.substr(0, line->id.find('@'));
       const bool invalid = job.error().code == ErrorCode::kInvalid;
       const bool unknown = job.error().code == ErrorCode::kNotFound;
-      return Put(index, {{"id", lines_[index].id},
+      return Put(index, {{"id", id},
                          {"error",
                           {{"code", invalid   ? "invalid"
                                     : unknown ? "not_found"
                                               : "unavailable"},
                            {"message", job.error().message}}}});
     }
-    Result<std::shared_ptr<void>> watch = api_->jobs->WhenDone(
-        (*job)->request->id, [self = weak_from_this(), index](const Job& done) {
-          if (const std::shared_ptr<Batch> alive = self.lock())
-            alive->Put(index,
-                       {{"id", done.request->id},
-                        {"verdict", alive->raw_ ? done.verdict : BriefVerdict(done.verdict)}});
+    lines_[index] = {};  // the job has it now
+    Result<std::shared_ptr<void>> watch = api_->jobs->WhenDoneOrKept(
+        (*job)->request->id, [self = weak_from_this(), index](const Job& now) {
+          if (const std::shared_ptr<Batch> alive = self.lock()) alive->Settled(index, now);
         });
     if (!watch.ok())
-      return Put(index, {{"id", (*job)->request->id},
+      return Put(index, {{"id", VisibleId(**job, (*job)->request->owner)},
                          {"error", {{"code", "unavailable"}, {"message", watch.error().message}}}});
     const std::lock_guard guard(mutex_);
     if (gone_) return;
@@ -79,20 +84,33 @@ class Batch : public std::enable_shared_from_this<Batch> {
     self_ = shared_from_this();
   }
 
+  void Settled(size_t index, const Job& job) {
+    const std::string id = VisibleId(job, job.request->owner);
+    if (job.state == JobState::kDone)
+      return Put(index, {{"id", id}, {"verdict", raw_ ? job.verdict : BriefVerdict(job.verdict)}});
+    Put(index, {{"id", id},
+                {"error",
+                 {{"code", "unavailable"},
+                  {"message",
+                   "the server stops; the submission is kept and will be judged after "
+                   "the next start: ask for it by its id"}}}});
+  }
+
   /// The queue is full: this line and the next ones wait until there should be room.
   void TryLater(size_t index) {
     const std::lock_guard guard(mutex_);
     waiting_.push_front(index);
     --open_;
     if (retry_ || gone_) return;
-    retry_ = api_->timers->After(Seconds(std::max(1.0, api_->jobs->retry_after_s())),
-                                 [self = shared_from_this()] {
-                                   {
-                                     const std::lock_guard inside(self->mutex_);
-                                     self->retry_.reset();
-                                   }
-                                   self->Fill();
-                                 });
+    retry_ = api_->timers->After(
+        std::min(kLongestNap, Seconds(std::max(1.0, api_->jobs->retry_after_s()))),
+        [self = shared_from_this()] {
+          {
+            const std::lock_guard inside(self->mutex_);
+            self->retry_.reset();
+          }
+          self->Fill();
+        });
   }
 
   void Put(size_t index, const json::object& result) {
@@ -120,7 +138,8 @@ class Batch : public std::enable_shared_from_this<Batch> {
   }
 
   const Api api_;
-  const std::vector<JobRequest> lines_;
+  std::vector<SharedRequest>
+      lines_;  ///< each until it is accepted; by whom it was taken from waiting_
   const bool raw_;
   std::shared_ptr<BodyStream> body_;
   std::mutex mutex_;
@@ -149,7 +168,7 @@ Result<std::vector<JobRequest>> ParseBatch(const Api& api, const Request& reques
     if (!object.ok()) return at_line(object.error());
     Result<JobRequest> line = ParseSubmission(*object);
     if (!line.ok()) return at_line(line.error());
-    (*line).owner = request.who.key_name;
+    SetOwner(request, &*line);
     lines.push_back(*std::move(line));
   }
   if (lines.empty())

@@ -11,11 +11,17 @@ using http::Request;
 using http::Response;
 
 /// Server-sent events of one submission to one client: "stage" for each change, "done" at the end.
+/// A server that stops ends it for what it has not begun.
 /// The keep-alive timer holds it; it lets go when the client does or the job is done.
 class EventStream : public std::enable_shared_from_this<EventStream> {
  public:
-  EventStream(const Api& api, std::string id, bool raw, std::shared_ptr<BodyStream> body)
-      : api_(api), id_(std::move(id)), raw_(raw), body_(std::move(body)) {}
+  EventStream(const Api& api, std::string id, std::string viewer, bool raw,
+              std::shared_ptr<BodyStream> body)
+      : api_(api),
+        id_(std::move(id)),
+        viewer_(std::move(viewer)),
+        raw_(raw),
+        body_(std::move(body)) {}
 
   void Start() {
     Result<std::shared_ptr<void>> watch =
@@ -39,14 +45,16 @@ class EventStream : public std::enable_shared_from_this<EventStream> {
     const std::lock_guard guard(mutex_);
     if (ended_) return;
     const bool done = job.state == JobState::kDone;
-    const std::string now = std::string(StateName(job.state)) + "/" + job.stage;
-    if (now == last_) return;
-    last_ = now;
-    const std::string data = json::serialize(SubmissionJson(job, raw_));
-    const bool written =
-        body_->Write(fmt::format("event: {}\ndata: {}\n\n", done ? "done" : "stage", data));
-    if (written && !done) return;
-    if (done) body_->End();
+    // What a server that stops has not begun changes no more; its reader asks the next one.
+    const bool kept = job.state == JobState::kQueued && api_->jobs->draining();
+    bool written = true;
+    if (std::string now = std::string(StateName(job.state)) + "/" + job.stage; now != last_) {
+      last_ = std::move(now);
+      const std::string data = json::serialize(SubmissionJson(job, viewer_, raw_));
+      written = body_->Write(fmt::format("event: {}\ndata: {}\n\n", done ? "done" : "stage", data));
+    }
+    if (written && !done && !kept) return;
+    if (done || kept) body_->End();
     ended_ = true;
     watch.swap(watch_);  // destroyed after the lock
     timer.swap(timer_);
@@ -73,6 +81,7 @@ class EventStream : public std::enable_shared_from_this<EventStream> {
 
   const Api api_;
   const std::string id_;
+  const std::string viewer_;
   const bool raw_;
   const std::shared_ptr<BodyStream> body_;
   std::mutex mutex_;
@@ -92,9 +101,9 @@ void StreamEvents(const Api& api, Request request, http::Reply reply) {
   response.content_type = "text/event-stream";
   response.headers.Set("Cache-Control", "no-store");
   response.headers.Set("X-Accel-Buffering", "no");
-  response.stream = [api, id = job->request->id,
+  response.stream = [api, id = job->request->id, viewer = request.who.key_name,
                      raw = request.Query("raw") == "true"](std::shared_ptr<BodyStream> body) {
-    std::make_shared<EventStream>(api, id, raw, std::move(body))->Start();
+    std::make_shared<EventStream>(api, id, viewer, raw, std::move(body))->Start();
   };
   reply(std::move(response));
 }

@@ -109,7 +109,9 @@ json::object Schemas() {
       Object({{"submissions", ArrayOf(Ref("Submission"))},
               {"next",
                {{"type", {"string", "null"}},
-                {"description", "The cursor of the next page; null on the last."}}}},
+                {"description",
+                 "The cursor of the next page; null on the last. A page may be short, even empty, "
+                 "and not the last: one call looks at 5,000 submissions at most."}}}},
              {"submissions", "next"});
   schemas["BatchLine"] =
       Object({{"index", Type("integer", "Of the line in the request, from 0.")},

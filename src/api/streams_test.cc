@@ -33,6 +33,36 @@ TEST_F(ApiTest, ALongPollEndsWithItsTimeAndIsBounded) {
   JudgeOne();  // answers nothing twice
 }
 
+TEST_F(ApiTest, ADrainAnswersWhoWaitsForWhatWaits) {
+  const auto running = Send("POST", "/v1/submissions?wait=20", kGood);
+  const Delivery delivery = LeaseOne();
+  const auto queued = Send("POST", "/v1/submissions?wait=20", kGood);
+  const std::string id = delivery.job->request->id;
+  ASSERT_TRUE(test::Eventually([&] { return timers_.Delays().size() == 2; }));
+  const std::string other = GetString(
+      GetArray(Ask("GET", "/v1/submissions?state=queued").body(), "submissions").at(0).get_object(),
+      "id");
+  const auto polled = Send("GET", "/v1/submissions/" + other + "?wait=20");
+  const auto events = std::make_shared<RecordedBody>(100);
+  Ask("GET", "/v1/submissions/" + other + "/events").response.stream(events);
+  const auto batch = std::make_shared<RecordedBody>(100);
+  Ask("POST", "/v1/batches", std::string(kGood) + "\n").response.stream(batch);
+  ASSERT_TRUE(test::Eventually([&] { return broker_->Depth().queued == 2; }));
+  broker_->Drain();
+  EXPECT_TRUE(test::Eventually([&] { return StatusOf(queued) == 202; }));
+  EXPECT_TRUE(test::Eventually([&] { return StatusOf(polled) == 200; }));
+  EXPECT_EQ(GetString(queued->body(), "state"), "queued");
+  EXPECT_EQ(GetString(queued->body(), "id"), other);
+  EXPECT_TRUE(test::Eventually([&] { return events->ends() == 1 && batch->ends() == 1; }));
+  EXPECT_THAT(batch->text(), HasSubstr("the submission is kept"));
+  // What is judged is awaited.
+  EXPECT_EQ(StatusOf(running), 0);
+  ASSERT_TRUE(
+      broker_->Complete(delivery, test::VerdictDocument(delivery.job->request, "timeout")).ok());
+  EXPECT_TRUE(test::Eventually([&] { return StatusOf(running) == 200; }));
+  EXPECT_THAT(timers_.Delays(), IsEmpty());
+}
+
 TEST_F(ApiTest, EventsTellTheStagesAndEnd) {
   const std::string id = SubmitId();
   const Answer answer = Ask("GET", "/v1/submissions/" + id + "/events");

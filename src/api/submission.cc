@@ -6,6 +6,10 @@ namespace assay::api {
 namespace {
 
 constexpr int kMaxPriority = 100;
+constexpr size_t kMaxName = 128;
+constexpr std::string_view kOnlyOwner = "local";  ///< see http::Identity
+/// What ids begin with that the service makes.
+constexpr std::string_view kMade = "sub";
 
 Error Wrong(std::string_view name, std::string_view must) {
   return Err(ErrorCode::kInvalid, "'{}' must be {}", name, must);
@@ -44,9 +48,13 @@ Result<JobRequest> ParseSubmission(const json::object& body) {
       request.*(text->member) = value.get_string();
     } else if (key == "options") {
       if (!value.is_object()) return Wrong("options", "an object");
+      // Here, since a batch keeps its lines: parsed, these may take ten times the memory.
+      if (json::serialize(value).size() > kMaxOptionsBytes)
+        return Wrong("options", fmt::format("at most {} bytes", kMaxOptionsBytes));
       request.options = value.get_object();
     } else if (key == "priority") {
-      if (!value.is_int64() || std::abs(value.get_int64()) > kMaxPriority)
+      if (!value.is_int64() || value.get_int64() < -kMaxPriority ||
+          value.get_int64() > kMaxPriority)
         return Wrong("priority", fmt::format("a whole number from -{0} to {0}", kMaxPriority));
       request.priority = static_cast<int>(value.get_int64());
     } else if (key == "timeout_s") {
@@ -57,10 +65,18 @@ Result<JobRequest> ParseSubmission(const json::object& body) {
                  std::string_view(key).substr(0, 100), "/v1/openapi.json, SubmissionRequest");
     }
   }
+  // The rest of what an id may be is the service's to say.
+  if (request.id.size() > kMaxName || request.id.find('@') != std::string::npos)
+    return Wrong("id", fmt::format("1 to {} letters, digits and any of -_.:", kMaxName));
   if (!body.contains("source")) return Err(ErrorCode::kInvalid, "'source' is missing");
   if (!request.task_source.empty() && !request.task_id.empty())
     return Err(ErrorCode::kInvalid, "give 'task_id' or 'task_source', not both");
   return request;
+}
+
+void SetOwner(const http::Request& request, JobRequest* job) {
+  job->owner = request.who.key_name;
+  if (!job->id.empty()) job->id = JobIdOf(job->owner, job->id);
 }
 
 json::object SubmissionRequestSchema() {
@@ -106,11 +122,21 @@ json::object BriefVerdict(const json::object& verdict) {
   return brief;
 }
 
-json::object SubmissionJson(const Job& job, bool raw) {
+std::string JobIdOf(std::string_view owner, std::string_view name) {
+  if (owner.empty() || owner == kOnlyOwner) return std::string(name);
+  return fmt::format("{}@{}", name, owner);
+}
+
+std::string VisibleId(const Job& job, std::string_view viewer) {
+  const std::string& id = job.request->id;
+  return job.request->owner == viewer ? id.substr(0, id.find('@')) : id;
+}
+
+json::object SubmissionJson(const Job& job, std::string_view viewer, bool raw) {
   const bool done = job.state == JobState::kDone;
   const auto time = [](double at) { return at > 0 ? json::value(at) : json::value(nullptr); };
   json::object out;
-  out["id"] = job.request->id;
+  out["id"] = VisibleId(job, viewer);
   out["state"] = StateName(job.state);
   out["stage"] = job.stage;
   out["status"] = done ? json::value(GetString(job.verdict, "status")) : json::value(nullptr);
@@ -153,7 +179,12 @@ bool MaySee(const http::Request& request, const Job& job) {
 
 std::shared_ptr<const Job> FindVisible(const http::Request& request, JobService* jobs,
                                        std::string_view id, http::Response* refusal) {
-  Result<std::shared_ptr<const Job>> job = jobs->Peek(std::string(id));
+  // Most likely first: it is asked for often, and what is not in memory is looked for in the store.
+  std::string first(id);
+  std::string second = JobIdOf(request.who.key_name, id);
+  if (!id.starts_with(kMade)) first.swap(second);
+  Result<std::shared_ptr<const Job>> job = jobs->Peek(first);
+  if (second != first && !(job.ok() && MaySee(request, **job))) job = jobs->Peek(second);
   if (job.ok() && MaySee(request, **job)) return *job;
   if (!job.ok() && job.error().code != ErrorCode::kNotFound)
     *refusal = ErrorResponse(request, job.error(), jobs);

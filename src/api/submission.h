@@ -13,11 +13,22 @@ namespace assay::api {
 /// errors, since a misspelt option would otherwise be judged as if it were not there.
 Result<JobRequest> ParseSubmission(const json::object& body);
 
+/// The job is the sender's, and so is its name.
+void SetOwner(const http::Request& request, JobRequest* job);
+
 /// JSON Schema of what ParseSubmission takes.
 json::object SubmissionRequestSchema();
 
-/// How a job looks from outside. `raw`: the verdict with its samples and output.
-json::object SubmissionJson(const Job& job, bool raw);
+/// The service's id of the submission that `owner` calls `name`: owners share no names, so none can
+/// learn another's or take it. "step-1" of alice is "step-1@alice". The one owner where there are
+/// no keys shares with nobody: its names are the ids.
+std::string JobIdOf(std::string_view owner, std::string_view name);
+
+/// The id under which `viewer` (the name of a key) knows a job.
+std::string VisibleId(const Job& job, std::string_view viewer);
+
+/// How a job looks to `viewer`. `raw`: the verdict with its samples and output.
+json::object SubmissionJson(const Job& job, std::string_view viewer, bool raw);
 
 /// The verdict without raw samples and output.
 json::object BriefVerdict(const json::object& verdict);

@@ -20,10 +20,10 @@ Result<Seconds> WaitOf(const Api& api, const Request& request) {
 
 bool WantsRaw(const Request& request) { return request.Query("raw") == "true"; }
 
-Response JobResponse(const Job& job, bool raw) {
+Response JobResponse(const Job& job, std::string_view viewer, bool raw) {
   Response response =
-      Response::Json(SubmissionJson(job, raw), job.state == JobState::kDone ? 200 : 202);
-  response.headers.Set("Location", "/v1/submissions/" + job.request->id);
+      Response::Json(SubmissionJson(job, viewer, raw), job.state == JobState::kDone ? 200 : 202);
+  response.headers.Set("Location", "/v1/submissions/" + VisibleId(job, viewer));
   return response;
 }
 
@@ -32,8 +32,8 @@ void AnswerWith(const Api& api, const Request& request, const Job& job, Seconds 
                 Reply reply) {
   const bool raw = WantsRaw(request);
   // A GET of what is there is 200 whatever its state.
-  const auto answer = [reply, raw, created](const Job& now) {
-    Response response = JobResponse(now, raw);
+  const auto answer = [reply, viewer = request.who.key_name, raw, created](const Job& now) {
+    Response response = JobResponse(now, viewer, raw);
     if (!created) response.status = 200;
     reply(std::move(response));
   };
@@ -67,7 +67,7 @@ void CreateSubmission(const Api& api, Request request, Reply reply) {
   if (!body.ok()) return reply(BadRequest(request, body.error()));
   Result<JobRequest> job = ParseSubmission(*body);
   if (!job.ok()) return reply(ErrorResponse(request, job.error(), api->jobs));
-  (*job).owner = request.who.key_name;
+  SetOwner(request, &*job);
   if (const auto key = request.headers.Find("Idempotency-Key")) (*job).idempotency = *key;
   auto shared = std::make_shared<const Request>(std::move(request));
   api->jobs->SubmitThen(*std::move(job),
@@ -109,29 +109,28 @@ void ListSubmissions(const Api& api, Request request, Reply reply) {
   const Result<double> cursor = QueryNumber(request, "cursor", 9e15, 1, 9e15);
   if (!cursor.ok()) return reply(BadRequest(request, cursor.error()));
   query.before = static_cast<int64_t>(*cursor);
-  const auto page = static_cast<size_t>(*limit);
-  query.limit = page + 1;  // one more tells whether there is a next page
-  std::vector<Job> jobs = api->jobs->List(query);
+  query.limit = static_cast<size_t>(*limit);
+  const JobPage page = api->jobs->Page(query);
   json::value next = nullptr;
-  if (jobs.size() > page) {
-    jobs.resize(page);
-    next = std::to_string(jobs.back().sequence);
-  }
+  if (page.next != 0) next = std::to_string(page.next);
   json::array submissions;
-  for (const Job& job : jobs) submissions.push_back(SubmissionJson(job, /*raw=*/false));
+  for (const Job& job : page.jobs)
+    submissions.push_back(SubmissionJson(job, request.who.key_name, /*raw=*/false));
   reply(Response::Json({{"submissions", std::move(submissions)}, {"next", next}}));
 }
 
 void CancelSubmission(const Api& api, Request request, Reply reply) {
-  const std::string id(request.Captured("id"));
   Response refusal;
-  if (!FindVisible(request, api->jobs, id, &refusal)) return reply(std::move(refusal));
-  if (const Status cancelled = api->jobs->Cancel(id); !cancelled.ok())
-    return reply(ErrorResponse(request, cancelled.error(), api->jobs));
-  const auto job = FindVisible(request, api->jobs, id, &refusal);
+  const auto job = FindVisible(request, api->jobs, request.Captured("id"), &refusal);
   if (!job) return reply(std::move(refusal));
-  // 202: it runs, and ends soon.
-  reply(JobResponse(*job, /*raw=*/false));
+  auto shared = std::make_shared<const Request>(std::move(request));
+  api->jobs->CancelThen(job->request->id, [api, shared, reply](const Status& cancelled) {
+    if (!cancelled.ok()) return reply(ErrorResponse(*shared, cancelled.error(), api->jobs));
+    Response gone;
+    const auto now = FindVisible(*shared, api->jobs, shared->Captured("id"), &gone);
+    // 202: it runs, and ends soon.
+    reply(now ? JobResponse(*now, shared->who.key_name, /*raw=*/false) : std::move(gone));
+  });
 }
 
 void GetSource(const Api& api, Request request, Reply reply) {

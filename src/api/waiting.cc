@@ -50,7 +50,7 @@ Status WhenDoneOrLater(JobService* jobs, http::Timers* timers, const std::string
                        std::function<void(const Job&)> answer) {
   auto poll = std::make_shared<LongPoll>(std::move(answer));
   ASSAY_ASSIGN_OR_RETURN(std::shared_ptr<void> watch,
-                         jobs->WhenDone(id, [weak = std::weak_ptr(poll)](const Job& job) {
+                         jobs->WhenDoneOrKept(id, [weak = std::weak_ptr(poll)](const Job& job) {
                            if (const std::shared_ptr<LongPoll> alive = weak.lock())
                              alive->Answer(job);
                          }));

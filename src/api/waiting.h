@@ -10,8 +10,8 @@
 
 namespace assay::api {
 
-/// Calls `answer` once: with the finished job, or after `wait` with the job as it is then. No
-/// thread waits. kNotFound.
+/// Calls `answer` once: with the finished job, or with the job as it is after `wait` or when the
+/// service drains while it is queued. No thread waits. kNotFound.
 Status WhenDoneOrLater(JobService* jobs, http::Timers* timers, const std::string& id, Seconds wait,
                        std::function<void(const Job&)> answer);
 

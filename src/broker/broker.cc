@@ -146,7 +146,6 @@ std::shared_ptr<const Job> Broker::AddRecord(StoredJob stored) {
       options_.now() - std::chrono::duration_cast<Duration>(Seconds(std::min(age, 1e8)));
   record.cancelled = std::make_shared<std::atomic<bool>>(false);
   const std::string id = stored.job.request->id;
-  queued_bytes_ += SourceBytes(stored.job.request);
   record.job = std::make_shared<const Job>(std::move(stored.job));
   queue_.Push(EntryOf(record));
   queued_.emplace(record.job->sequence, id);
@@ -190,7 +189,8 @@ Status Broker::Recover() {
 }
 
 FairQueue::Entry Broker::EntryOf(const Record& record) {
-  return {record.job->request->owner, record.job->request->priority, record.job->sequence};
+  const JobRequest& request = record.job->request;
+  return {request.owner, request.priority, record.job->sequence, SourceBytes(request)};
 }
 
 Result<std::shared_ptr<const Job>> Broker::Peek(const std::string& id) {
@@ -220,20 +220,20 @@ Result<Job> Broker::Get(const std::string& id) {
   return *job;
 }
 
-std::vector<Job> Broker::List(const JobQuery& query) {
-  std::vector<Job> jobs;
+JobPage Broker::Page(const JobQuery& query) {
+  JobPage page;
   {
     Store* reader = reader_ ? reader_.get() : store_.get();
     const std::lock_guard guard(reader->mutex());
-    Result<std::vector<Job>> listed = reader->List(query);
+    Result<JobPage> listed = reader->List(query);
     if (!listed.ok()) {
       LogWarn("cannot list submissions: {}", listed.error().message);
       return {};
     }
-    jobs = *std::move(listed);
+    page = *std::move(listed);
   }
   const std::lock_guard guard(mutex_);
-  for (Job& job : jobs)
+  for (Job& job : page.jobs)
     if (const auto found = records_.find(job.request->id); found != records_.end()) {
       // The store may know a verdict that is not on the disk yet.
       job.state = found->second.job->state;
@@ -241,7 +241,7 @@ std::vector<Job> Broker::List(const JobQuery& query) {
       job.finished_at = 0;
       job.verdict.clear();
     }
-  return jobs;
+  return page;
 }
 
 QueueDepth Broker::Depth() {
@@ -282,6 +282,7 @@ Result<std::shared_ptr<void>> Broker::AddWatcher(const std::string& id, Watcher 
       if (const auto found = records_.find(id); found != records_.end()) {
         std::erase_if(found->second.watchers, [](const auto& other) { return other.expired(); });
         found->second.watchers.emplace_back(handle);
+        if (handle->until == Until::kDoneOrKept) Tell(handle, &found->second);
         return std::shared_ptr<void>(handle);
       }
     }
@@ -297,12 +298,17 @@ Result<std::shared_ptr<void>> Broker::AddWatcher(const std::string& id, Watcher 
 
 Result<std::shared_ptr<void>> Broker::WhenDone(const std::string& id,
                                                std::function<void(const Job&)> done) {
-  return AddWatcher(id, {std::move(done), /*only_done=*/true});
+  return AddWatcher(id, {std::move(done), Until::kDone});
+}
+
+Result<std::shared_ptr<void>> Broker::WhenDoneOrKept(const std::string& id,
+                                                     std::function<void(const Job&)> done) {
+  return AddWatcher(id, {std::move(done), Until::kDoneOrKept});
 }
 
 Result<std::shared_ptr<void>> Broker::Watch(const std::string& id,
                                             std::function<void(const Job&)> changed) {
-  return AddWatcher(id, {std::move(changed), /*only_done=*/false});
+  return AddWatcher(id, {std::move(changed), Until::kNever});
 }
 
 /// The job as it is now; stages change often and are asked for rarely.
@@ -316,20 +322,33 @@ std::shared_ptr<const Job> Broker::Current(Record* record) {
 }
 
 void Broker::Notify(Record* record) {
+  for (const std::weak_ptr<Watcher>& weak : record->watchers)
+    if (const std::shared_ptr<Watcher> watcher = weak.lock()) Tell(watcher, record);
+}
+
+/// Whether what has become of the job is what this one waits for.
+void Broker::Tell(const std::shared_ptr<Watcher>& watcher, Record* record) {
   const bool done = record->job->state == JobState::kDone;
-  for (const std::weak_ptr<Watcher>& weak : record->watchers) {
-    const std::shared_ptr<Watcher> watcher = weak.lock();
-    if (!watcher || (watcher->only_done && !done)) continue;
-    notifier_->Post([weak, job = Current(record)] {
-      if (const std::shared_ptr<Watcher> alive = weak.lock()) alive->call(*job);
-    });
+  const bool kept = draining_ && record->phase == Phase::kQueued;
+  if (watcher->until != Until::kNever) {
+    if (watcher->over || (!done && !(kept && watcher->until == Until::kDoneOrKept))) return;
+    watcher->over = true;
   }
+  notifier_->Post([weak = std::weak_ptr(watcher), job = Current(record)] {
+    if (const std::shared_ptr<Watcher> alive = weak.lock()) alive->call(*job);
+  });
+}
+
+void Broker::StartDraining() {
+  if (std::exchange(draining_, true)) return;
+  for (auto& [id, record] : records_)
+    if (record.phase == Phase::kQueued) Notify(&record);
 }
 
 void Broker::Drain() {
   {
     const std::lock_guard guard(mutex_);
-    draining_ = true;
+    StartDraining();
   }
   queue_changed_.notify_all();
 }
@@ -337,7 +356,8 @@ void Broker::Drain() {
 void Broker::Interrupt() {
   {
     const std::lock_guard guard(mutex_);
-    draining_ = interrupted_ = true;
+    StartDraining();
+    interrupted_ = true;
     for (auto& [id, record] : records_)
       if (record.delivered) record.cancelled->store(true);
   }

@@ -25,12 +25,13 @@ namespace assay {
 
 /// Every limit of the job service, with its reason.
 struct BrokerLimits {
-  size_t max_queued = 10'000;            ///< an hour of an H200's work at three a second
-  size_t max_queued_per_owner = 5'000;   ///< nobody can take the whole queue
-  size_t max_queued_bytes = 512u << 20;  ///< sources of waiting jobs are kept in memory
-  size_t max_source_bytes = 1u << 20;    ///< lint refuses over 256 KiB with a verdict that says so
-  size_t cache_bytes = 64u << 20;        ///< finished jobs kept in memory: some thousand
-  int max_redeliveries = 3;              ///< of a job whose worker died: it may be the job's doing
+  size_t max_queued = 10'000;                      ///< an hour of an H200's work at three a second
+  size_t max_queued_per_owner = 5'000;             ///< nobody can take the whole queue
+  size_t max_queued_bytes = 512u << 20;            ///< sources of waiting jobs are kept in memory
+  size_t max_queued_bytes_per_owner = 256u << 20;  ///< nor all of that memory
+  size_t max_source_bytes = 1u << 20;  ///< lint refuses over 256 KiB with a verdict that says so
+  size_t cache_bytes = 64u << 20;      ///< finished jobs kept in memory: some thousand
+  int max_redeliveries = 3;            ///< of a job whose worker died: it may be the job's doing
   double max_timeout_s = 86'400;
   /// A runner that was asked to end a job after its time limit has this long; the engine itself
   /// ends a judging in time.
@@ -84,10 +85,14 @@ class Broker final : public JobService, public JobLeases {
   void SubmitThen(SharedRequest request, std::function<void(Result<SharedJob>)> done) override;
   Result<Job> Get(const std::string& id) override;
   Result<std::shared_ptr<const Job>> Peek(const std::string& id) override;
-  std::vector<Job> List(const JobQuery& query) override;
+  std::vector<Job> List(const JobQuery& query) override { return Page(query).jobs; }
+  JobPage Page(const JobQuery& query) override;
   Status Cancel(const std::string& id) override;
+  void CancelThen(const std::string& id, std::function<void(const Status&)> done) override;
   Result<std::shared_ptr<void>> WhenDone(const std::string& id,
                                          std::function<void(const Job&)> done) override;
+  Result<std::shared_ptr<void>> WhenDoneOrKept(const std::string& id,
+                                               std::function<void(const Job&)> done) override;
   Result<std::shared_ptr<void>> Watch(const std::string& id,
                                       std::function<void(const Job&)> changed) override;
   QueueDepth Depth() override;
@@ -103,7 +108,7 @@ class Broker final : public JobService, public JobLeases {
   Status Return(const Delivery& delivery, bool lost, std::string_view why) override;
 
   /// From now on nothing is accepted and nothing is delivered; what runs goes on, what is queued
-  /// waits in the store for the next start.
+  /// waits in the store for the next start, and who waits for it is told.
   void Drain();
   [[nodiscard]] bool draining() const override;
   /// As Drain, and ends what runs: it is queued again and waits for the next start.
@@ -120,9 +125,11 @@ class Broker final : public JobService, public JobLeases {
 
  private:
   enum class Phase { kQueued, kRunning, kReturning, kEnding };
+  enum class Until { kDone, kDoneOrKept, kNever };
   struct Watcher {
     std::function<void(const Job&)> call;
-    bool only_done = false;
+    Until until = Until::kDone;  ///< kNever: every change
+    bool over = false;
   };
   /// A verdict on its way into the store.
   struct Ending {
@@ -178,7 +185,9 @@ class Broker final : public JobService, public JobLeases {
   static std::shared_ptr<const Job> Current(Record* record);
   [[nodiscard]] double ExpectedSeconds(const std::string& owner) const;
   [[nodiscard]] double MeanSeconds() const;
+  void StartDraining();
   void Notify(Record* record);
+  void Tell(const std::shared_ptr<Watcher>& watcher, Record* record);
   static FairQueue::Entry EntryOf(const Record& record);
 
   /// The job with its verdict, its record kEnding; null: it was queued again instead.
@@ -189,6 +198,9 @@ class Broker final : public JobService, public JobLeases {
   Status Finish(const std::shared_ptr<Job>& job);
   Status WriteDelivery(const Delivery& delivery, Store* store);
   void End(std::shared_ptr<const Job> job);
+  /// `done` is called on a thread of the writer, or at once.
+  void CancelBehind(const std::string& id, std::function<void(const Status&)> done);
+  void PutBack(const Job& job);
   /// Queued again, or done if it is cancelled or was lost too often. The record is kReturning.
   Status Requeue(const std::string& id, std::string_view why);
   static size_t SourceBytes(const JobRequest& request) {
@@ -211,7 +223,6 @@ class Broker final : public JobService, public JobLeases {
   std::map<int64_t, std::string> queued_;            ///< ids by sequence
   FairQueue queue_;
   DoneCache done_;
-  size_t queued_bytes_ = 0;
   size_t running_ = 0;  ///< running, returning, or ending after a delivery
   size_t workers_ = 0;  ///< most that ran at once: the best known number of workers
   std::vector<std::shared_ptr<Job>> unstored_;  ///< ended, but the store could not be written

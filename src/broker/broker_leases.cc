@@ -76,7 +76,6 @@ Result<std::optional<Delivery>> Broker::Lease(const std::string& worker, Seconds
   record.expected_s = ExpectedSeconds(next->owner);
   queue_.Charge(next->owner, record.expected_s);
   record.delivered = true;
-  queued_bytes_ -= SourceBytes(record.job->request);
   workers_ = std::max(workers_, ++running_);
   auto job = std::make_shared<Job>(*record.job);
   job->state = JobState::kRunning;
@@ -326,7 +325,6 @@ Status Broker::Requeue(const std::string& id, std::string_view why) {
     job->finished_at = 0;
     queue_.Charge(job->request->owner,
                   Seconds(options_.now() - record.started_at).count() - record.expected_s);
-    queued_bytes_ += SourceBytes(job->request);
     record.phase = Phase::kQueued;
     record.delivered = false;
     record.timed_out = false;
@@ -345,52 +343,76 @@ Status Broker::Requeue(const std::string& id, std::string_view why) {
   return stored;
 }
 
-Status Broker::Cancel(const std::string& id) {
-  std::shared_ptr<Job> job;
+void Broker::CancelBehind(const std::string& id, std::function<void(const Status&)> done) {
+  std::shared_ptr<Job> waiting;
+  bool ending = false;
   {
     const std::lock_guard guard(mutex_);
-    const auto found = records_.find(id);
-    if (found != records_.end()) {
+    if (const auto found = records_.find(id); found != records_.end()) {
       Record& record = found->second;
-      if (record.phase == Phase::kEnding) return {};
+      ending = record.phase == Phase::kEnding;
       if (record.phase == Phase::kQueued) {
         static_cast<void>(queue_.Remove(EntryOf(record)));
         queued_.erase(record.job->sequence);
         record.phase = Phase::kEnding;
-        queued_bytes_ -= SourceBytes(record.job->request);
-        job = std::make_shared<Job>(*record.job);
-      } else {
+        waiting = std::make_shared<Job>(*record.job);
+      } else if (!ending) {
         record.cancel_requested = true;
       }
     }
   }
-  if (job) {
-    job->verdict = UnjudgedVerdict(job->request, true, "cancelled", "the submission was cancelled");
-    Status stored = Finish(job);
-    if (stored.ok()) return stored;
-    const std::lock_guard guard(mutex_);
-    Record* const record = FindRecord(*job);
-    if (record == nullptr) return stored;
-    record->phase = Phase::kQueued;
-    queued_bytes_ += SourceBytes(job->request);
-    queue_.Push(EntryOf(*record));
-    queued_.emplace(job->sequence, id);
-    return stored;
+  if (ending) return done({});
+  if (waiting != nullptr) {
+    waiting->verdict =
+        UnjudgedVerdict(waiting->request, true, "cancelled", "the submission was cancelled");
+    return FinishThen(waiting, [this, waiting, done = std::move(done)](const Status& stored) {
+      if (!stored.ok()) PutBack(*waiting);
+      done(stored);
+    });
   }
-  ASSAY_ASSIGN_OR_RETURN(const std::shared_ptr<const Job> known, Peek(id));
-  if (known->state == JobState::kDone) return {};
+  const Result<std::shared_ptr<const Job>> known = Peek(id);
+  if (!known.ok()) return done(known.error());
+  if ((*known)->state == JobState::kDone) return done({});
   // First on the disk: after a restart it must not run again.
-  ASSAY_RETURN_IF_ERROR(writer_->Run([&](Store* store) { return store->SetCancelRequested(id); }));
-  bool again = false;
-  {
-    const std::lock_guard guard(mutex_);
-    if (const auto found = records_.find(id); found != records_.end()) {
-      found->second.cancelled->store(true);
-      again = found->second.phase == Phase::kQueued;
-    }
-  }
-  // It came back to the queue meanwhile.
-  return again ? Cancel(id) : Status();
+  writer_->Post([id](Store* store) { return store->SetCancelRequested(id); },
+                [this, id, done = std::move(done)](const Status& stored) {
+                  if (!stored.ok()) return done(stored);
+                  bool again = false;
+                  {
+                    const std::lock_guard guard(mutex_);
+                    if (const auto found = records_.find(id); found != records_.end()) {
+                      found->second.cancelled->store(true);
+                      again = found->second.phase == Phase::kQueued;
+                    }
+                  }
+                  // It came back to the queue meanwhile.
+                  if (again) return CancelBehind(id, done);
+                  done({});
+                });
+}
+
+/// Its end could not be stored: it waits as before.
+void Broker::PutBack(const Job& job) {
+  const std::lock_guard guard(mutex_);
+  Record* const record = FindRecord(job);
+  if (record == nullptr) return;
+  record->phase = Phase::kQueued;
+  record->ending.reset();
+  queue_.Push(EntryOf(*record));
+  queued_.emplace(job.sequence, job.request->id);
+}
+
+Status Broker::Cancel(const std::string& id) {
+  auto promise = std::make_shared<std::promise<Status>>();
+  std::future<Status> cancelled = promise->get_future();
+  CancelBehind(id, [promise](const Status& status) { promise->set_value(status); });
+  return cancelled.get();
+}
+
+void Broker::CancelThen(const std::string& id, std::function<void(const Status&)> done) {
+  CancelBehind(id, [this, done = std::move(done)](const Status& status) {
+    notifier_->Post([done, status] { done(status); });
+  });
 }
 
 void Broker::Sweep() {

@@ -11,8 +11,8 @@ namespace assay {
 namespace {
 
 constexpr size_t kMaxId = 128;
+constexpr size_t kMaxOwnersPart = 64;  ///< of an id
 constexpr size_t kMaxKey = 255;
-constexpr size_t kMaxOptions = 16u << 10;
 
 bool IsIdentifier(std::string_view text) {
   const auto letter = [](char c) {
@@ -23,12 +23,15 @@ bool IsIdentifier(std::string_view text) {
                      [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
 }
 
-/// Ids stand in paths, logs and seeds: no spaces, slashes or control characters.
+/// Ids stand in paths, logs and seeds: no spaces, slashes or control characters. A protocol may set
+/// the owner's name behind one, after an '@'.
 bool IsId(std::string_view text) {
-  return !text.empty() && text.size() <= kMaxId && text != "." && text != ".." &&
+  const std::string_view name = text.substr(0, text.find('@'));
+  return !name.empty() && name.size() <= kMaxId &&
+         text.size() <= name.size() + 1 + kMaxOwnersPart && text != "." && text != ".." &&
          std::all_of(text.begin(), text.end(), [](char c) {
            return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                  c == '-' || c == '_' || c == '.' || c == ':';
+                  c == '-' || c == '_' || c == '.' || c == ':' || c == '@';
          });
 }
 
@@ -70,8 +73,8 @@ Status Broker::Validate(const JobRequest& request) const {
     return Err(ErrorCode::kInvalid, "name a task, or send a reference module as the task's source");
   if (!IsIdentifier(request.entry) || !IsIdentifier(request.submission_entry))
     return Err(ErrorCode::kInvalid, "the entry points must be names of Python classes");
-  if (json::serialize(request.options).size() > kMaxOptions)
-    return Err(ErrorCode::kInvalid, "the options are larger than {} bytes", kMaxOptions);
+  if (json::serialize(request.options).size() > kMaxOptionsBytes)
+    return Err(ErrorCode::kInvalid, "the options are larger than {} bytes", kMaxOptionsBytes);
   if (!std::isfinite(request.timeout_s) || request.timeout_s < 0 ||
       request.timeout_s > options_.limits.max_timeout_s)
     return Err(ErrorCode::kInvalid, "the time limit must be between 0 (none) and {:g} seconds",
@@ -90,7 +93,12 @@ Status Broker::RoomFor(const JobRequest& request) const {
   if (queue_.size(request.owner) >= own_limit)
     return Err(ErrorCode::kUnavailable, "you have {} jobs in the queue, which is the most",
                own_limit);
-  if (queued_bytes_ + SourceBytes(request) > limits.max_queued_bytes)
+  const size_t bytes = SourceBytes(request);
+  if (queue_.bytes(request.owner) + bytes > limits.max_queued_bytes_per_owner)
+    return Err(ErrorCode::kUnavailable,
+               "you have {} bytes of sources in the queue, and {} are the most",
+               queue_.bytes(request.owner), limits.max_queued_bytes_per_owner);
+  if (queue_.bytes() + bytes > limits.max_queued_bytes)
     return Err(ErrorCode::kUnavailable, "the queue is full ({} bytes of sources)",
                limits.max_queued_bytes);
   return {};
@@ -118,7 +126,6 @@ void Broker::Withdraw(Admission* admission) {
   if (record.phase == Phase::kQueued) {
     static_cast<void>(queue_.Remove(EntryOf(record)));
     queued_.erase(job->sequence);
-    queued_bytes_ -= SourceBytes(job->request);
   }
   record.cancelled->store(true);
   if (record.delivered && --running_ == 0) idle_.notify_all();

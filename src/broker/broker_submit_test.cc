@@ -258,6 +258,22 @@ TEST(Submit, QueuesAreBoundedInBytes) {
   ASSERT_TRUE(broker->Submit(Request(std::string(600, 'x'))).ok());
 }
 
+TEST(Submit, NobodyTakesAllOfTheQueuesBytes) {
+  BrokerOptions options;
+  options.limits.max_queued_bytes = 1000;
+  options.limits.max_queued_bytes_per_owner = 500;
+  const std::unique_ptr<Broker> broker = test::OpenBroker(options);
+  JobRequest large = Request(std::string(250, 'x'), "a");
+  large.task_source = std::string(250, 'y');
+  const std::string id = (*broker->Submit(large)).request->id;
+  const Error error = SubmitError(broker.get(), Request("x", "a"));
+  EXPECT_EQ(error.code, ErrorCode::kUnavailable);
+  EXPECT_THAT(error.message, HasSubstr("you have 500 bytes of sources in the queue"));
+  EXPECT_TRUE(broker->Submit(Request(std::string(500, 'x'), "b")).ok());
+  ASSERT_TRUE(broker->Cancel(id).ok());
+  EXPECT_TRUE(broker->Submit(large).ok());
+}
+
 TEST(Submit, ManyAtOnceDoNotPassTheBound) {
   BrokerOptions options;
   options.limits.max_queued = 40;

@@ -32,14 +32,25 @@ void FairQueue::Forget() {
 void FairQueue::Push(const Entry& entry) {
   Owner& owner = owners_[entry.owner];
   if (owner.jobs.empty()) owner.served_s = std::max(owner.served_s, Floor());
-  if (owner.jobs.insert({entry.priority, entry.sequence}).second) ++size_;
+  if (!owner.jobs.insert({entry.priority, entry.sequence, entry.bytes}).second) return;
+  ++size_;
+  bytes_ += entry.bytes;
+  owner.bytes += entry.bytes;
+}
+
+void FairQueue::Take(Owner* owner, std::set<Waiting>::const_iterator job) {
+  --size_;
+  bytes_ -= job->bytes;
+  owner->bytes -= job->bytes;
+  owner->jobs.erase(job);
 }
 
 bool FairQueue::Remove(const Entry& entry) {
   const auto found = owners_.find(entry.owner);
   if (found == owners_.end()) return false;
-  if (found->second.jobs.erase({entry.priority, entry.sequence}) == 0) return false;
-  --size_;
+  const auto job = found->second.jobs.find({entry.priority, entry.sequence});
+  if (job == found->second.jobs.end()) return false;
+  Take(&found->second, job);
   return true;
 }
 
@@ -56,9 +67,8 @@ std::optional<FairQueue::Entry> FairQueue::Pop() {
   if (next == owners_.end()) return std::nullopt;
   floor_ = std::max(floor_, next->second.served_s);
   const Waiting first = *next->second.jobs.begin();
-  next->second.jobs.erase(next->second.jobs.begin());
-  --size_;
-  Entry entry{next->first, first.priority, first.sequence};
+  Take(&next->second, next->second.jobs.begin());
+  Entry entry{next->first, first.priority, first.sequence, first.bytes};
   Forget();
   return entry;
 }
@@ -71,6 +81,11 @@ void FairQueue::Charge(const std::string& owner, double seconds) {
 size_t FairQueue::size(const std::string& owner) const {
   const auto found = owners_.find(owner);
   return found == owners_.end() ? 0 : found->second.jobs.size();
+}
+
+size_t FairQueue::bytes(const std::string& owner) const {
+  const auto found = owners_.find(owner);
+  return found == owners_.end() ? 0 : found->second.bytes;
 }
 
 }  // namespace assay

@@ -21,11 +21,12 @@ class FairQueue {
     std::string owner;
     int priority = 0;
     int64_t sequence = 0;  ///< names the job; older ones have smaller ones
+    size_t bytes = 0;      ///< of memory that it takes while it waits
     auto operator<=>(const Entry&) const = default;
   };
 
   void Push(const Entry& entry);
-  /// False when it is not there.
+  /// False when it is not there; its bytes need not be told.
   bool Remove(const Entry& entry);
 
   std::optional<Entry> Pop();
@@ -36,26 +37,32 @@ class FairQueue {
 
   [[nodiscard]] size_t size() const { return size_; }
   [[nodiscard]] size_t size(const std::string& owner) const;
+  [[nodiscard]] size_t bytes() const { return bytes_; }
+  [[nodiscard]] size_t bytes(const std::string& owner) const;
 
  private:
   struct Waiting {
     int priority = 0;
     int64_t sequence = 0;
+    size_t bytes = 0;
     bool operator<(const Waiting& other) const {
       return priority != other.priority ? priority > other.priority : sequence < other.sequence;
     }
   };
   struct Owner {
     double served_s = 0;
+    size_t bytes = 0;
     std::set<Waiting> jobs;
   };
 
   /// The least served of the owners with jobs; 0 without any.
   [[nodiscard]] double Floor() const;
   void Forget();
+  void Take(Owner* owner, std::set<Waiting>::const_iterator job);
 
   std::map<std::string, Owner> owners_;
   size_t size_ = 0;
+  size_t bytes_ = 0;
   double floor_ = 0;  ///< highest Floor() so far
 };
 

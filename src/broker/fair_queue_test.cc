@@ -115,7 +115,7 @@ TEST(FairQueue, RandomOperationsLoseAndInventNothing) {
     const unsigned kind = random() % 5;
     if (kind <= 1) {
       const FairQueue::Entry entry{std::string(1, static_cast<char>('a' + random() % 6)),
-                                   static_cast<int>(random() % 3), ++sequence};
+                                   static_cast<int>(random() % 3), ++sequence, random() % 100};
       queue.Push(entry);
       queue.Push(entry);  // twice is once
       inside.insert(entry);
@@ -135,6 +135,14 @@ TEST(FairQueue, RandomOperationsLoseAndInventNothing) {
       ASSERT_TRUE(inside.empty());
     }
     ASSERT_EQ(queue.size(), inside.size());
+    size_t bytes = 0;
+    size_t of_a = 0;
+    for (const FairQueue::Entry& entry : inside) {
+      bytes += entry.bytes;
+      of_a += entry.owner == "a" ? entry.bytes : 0;
+    }
+    ASSERT_EQ(queue.bytes(), bytes);
+    ASSERT_EQ(queue.bytes("a"), of_a);
   }
 }
 

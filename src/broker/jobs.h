@@ -14,6 +14,9 @@
 
 namespace assay {
 
+/// Of a request's options as text; they are a dozen numbers.
+inline constexpr size_t kMaxOptionsBytes = 16u << 10;
+
 /// What a client wants judged. Plain data: this is what is stored, so a job survives a restart.
 struct JobRequest {
   std::string id;     ///< the client's own name for it; empty: one is made. Unique.
@@ -86,7 +89,7 @@ struct QueueDepth {
   double drain_estimate_s = 0;  ///< from recent judging rates; for Retry-After
 };
 
-/// A page of jobs, newest first.
+/// Which jobs, newest first.
 struct JobQuery {
   std::string owner;  ///< empty: all
   std::optional<JobState> state;
@@ -94,6 +97,13 @@ struct JobQuery {
   std::string status;          ///< the verdict's
   int64_t before = INT64_MAX;  ///< sequence of the last one of the page before
   size_t limit = 100;
+  /// Jobs looked at for it, at most: others wait meanwhile. A page may be short for that.
+  size_t visit = 5'000;
+};
+
+struct JobPage {
+  std::vector<Job> jobs;
+  int64_t next = 0;  ///< `before` of the page that follows; 0: there is none
 };
 
 /// Takes submissions, queues them, has them judged and keeps the verdicts. The seam between
@@ -126,10 +136,18 @@ class JobService {
   }
   /// Newest first; without the sources and the verdicts' raw samples (Get has them).
   virtual std::vector<Job> List(const JobQuery& query) = 0;
+  /// As List, and where it goes on.
+  virtual JobPage Page(const JobQuery& query) { return {List(query), 0}; }
 
   /// Asks for the job's end; a running candidate is killed. Ok when it is done already (the verdict
   /// stays). kNotFound.
   virtual Status Cancel(const std::string& id) = 0;
+  /// As Cancel, for threads that must not wait for the disk: calls `done` once, never under a lock,
+  /// on any thread; it must not block.
+  virtual void CancelThen(const std::string& id, std::function<void(const Status&)> done) {
+    const std::function<void(const Status&)> answer = std::move(done);
+    answer(Cancel(id));
+  }
 
   /// Calls `done` once with the finished job: at once if it is, else when it is. Never under a
   /// lock; on any thread; must not block. Destroying the handle cancels the call (one that has
@@ -137,7 +155,16 @@ class JobService {
   [[nodiscard]] virtual Result<std::shared_ptr<void>> WhenDone(
       const std::string& id, std::function<void(const Job&)> done) = 0;
 
-  /// As WhenDone, for every change of state or stage on the way.
+  /// As WhenDone, for those who hold a request open: also calls, once and for all, when the service
+  /// drains and the job still waits. It is kept and judged after the next start, which may be long
+  /// after this process is gone.
+  [[nodiscard]] virtual Result<std::shared_ptr<void>> WhenDoneOrKept(
+      const std::string& id, std::function<void(const Job&)> done) {
+    return WhenDone(id, std::move(done));
+  }
+
+  /// As WhenDone, for every change of state or stage on the way, and when the service drains and
+  /// the job still waits.
   [[nodiscard]] virtual Result<std::shared_ptr<void>> Watch(
       const std::string& id, std::function<void(const Job&)> changed) = 0;
 

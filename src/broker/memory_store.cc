@@ -207,14 +207,18 @@ Result<int64_t> MemoryStore::LastSequence() {
   return rows_.empty() ? int64_t{0} : rows_.rbegin()->first;
 }
 
-Result<std::vector<Job>> MemoryStore::List(const JobQuery& query) {
-  std::vector<Job> jobs;
-  for (auto row = rows_.lower_bound(query.before);
-       row != rows_.begin() && jobs.size() < query.limit;) {
+Result<JobPage> MemoryStore::List(const JobQuery& query) {
+  JobPage page;
+  size_t visited = 0;
+  auto row = rows_.lower_bound(query.before);
+  for (; row != rows_.begin() && visited < query.visit && page.jobs.size() <= query.limit;
+       ++visited) {
     --row;
-    if (Matches(row->second, query)) jobs.push_back(Read(row->second, /*whole=*/false).job);
+    if (Matches(row->second, query)) page.jobs.push_back(Read(row->second, /*whole=*/false).job);
   }
-  return jobs;
+  if (row != rows_.begin()) page.next = row->first;
+  CutToLimit(query, &page);
+  return page;
 }
 
 Status MemoryStore::ForEach(const JobQuery& query,

@@ -37,7 +37,7 @@ class MemoryStore final : public Store {
                                                   const std::string& key) override;
   Result<std::vector<StoredJob>> Unfinished() override;
   Result<int64_t> LastSequence() override;
-  Result<std::vector<Job>> List(const JobQuery& query) override;
+  Result<JobPage> List(const JobQuery& query) override;
   Status ForEach(const JobQuery& query,
                  const std::function<bool(const StoredJob&)>& visit) override;
 

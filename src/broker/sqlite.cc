@@ -15,7 +15,9 @@ constexpr int kBusyTimeoutMs = 5000;
 }  // namespace
 
 Query::Query(Database* db, const char* sql) : db_(db) {
-  sqlite3_stmt*& cached = db->statements_[sql];
+  auto known = db->statements_.find(std::string_view(sql));
+  if (known == db->statements_.end()) known = db->statements_.emplace(sql, nullptr).first;
+  sqlite3_stmt*& cached = known->second;
   if (cached == nullptr)
     Check(sqlite3_prepare_v3(db->handle_, sql, -1, SQLITE_PREPARE_PERSISTENT, &cached, nullptr));
   statement_ = cached;

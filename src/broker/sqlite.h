@@ -90,7 +90,7 @@ class Database {
   sqlite3* const handle_;
   const std::string path_;
   std::mutex mutex_;
-  std::map<const char*, sqlite3_stmt*> statements_;
+  std::map<std::string, sqlite3_stmt*, std::less<>> statements_;
 };
 
 }  // namespace assay

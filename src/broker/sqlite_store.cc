@@ -73,9 +73,17 @@ static_assert(static_cast<int>(JobState::kDone) == 2, "the index jobs_unfinished
   "SELECT " ASSAY_JOB_COLUMNS     \
   ", s.text, t.text, j.raw FROM " \
   "jobs j JOIN sources s ON s.id = j.source LEFT JOIN sources t ON t.id = j.task_source "
-#define ASSAY_MATCHES                                                             \
-  "WHERE (?1 = '' OR j.owner = ?1) AND (?2 < 0 OR j.state = ?2) AND (?3 = '' OR " \
-  "j.task_id = ?3) AND (?4 = '' OR j.status = ?4) AND j.sequence < ?5 "
+
+/// What is not asked for is left out, so that the index of what is can be used; of two the first.
+std::string Matches(const JobQuery& wanted) {
+  std::string sql = "WHERE j.sequence < ?5 ";
+  if (!wanted.owner.empty()) sql += "AND j.owner = ?1 ";
+  if (wanted.state) sql += "AND j.state = ?2 ";
+  if (!wanted.task_id.empty())
+    sql += wanted.owner.empty() ? "AND j.task_id = ?3 " : "AND +j.task_id = ?3 ";
+  if (!wanted.status.empty()) sql += "AND j.status = ?4 ";
+  return sql;
+}
 
 void BindMatches(Query* query, const JobQuery& wanted) {
   query->Bind(1, wanted.owner)
@@ -402,20 +410,43 @@ Result<int64_t> SqliteStore::LastSequence() {
   return Pragma(db_.get(), "SELECT coalesce(max(sequence), 0) FROM jobs");
 }
 
-Result<std::vector<Job>> SqliteStore::List(const JobQuery& wanted) {
-  std::vector<Job> jobs;
-  Query query(db_.get(), "SELECT " ASSAY_JOB_COLUMNS " FROM jobs j " ASSAY_MATCHES
-                         "ORDER BY j.sequence DESC LIMIT ?6");
-  BindMatches(&query, wanted);
-  query.Bind(6, static_cast<int64_t>(wanted.limit));
-  while (query.Step()) jobs.push_back(ReadJob(query).job);
+/// The last of the `visit` jobs that one listing looks at; 0: they are not so many. Only what an
+/// index finds is asked for here, so that this looks at no more either.
+Result<int64_t> SqliteStore::Horizon(const JobQuery& wanted) {
+  const std::string sql = fmt::format(
+      "SELECT sequence FROM jobs WHERE {} sequence < ?2 ORDER BY sequence DESC LIMIT 1 "
+      "OFFSET ?3",
+      !wanted.owner.empty()     ? "owner = ?1 AND"
+      : !wanted.task_id.empty() ? "task_id = ?1 AND"
+                                : "");
+  Query query(db_.get(), sql.c_str());
+  if (!wanted.owner.empty() || !wanted.task_id.empty())
+    query.Bind(1, wanted.owner.empty() ? wanted.task_id : wanted.owner);
+  query.Bind(2, wanted.before).Bind(3, static_cast<int64_t>(wanted.visit) - 1);
+  if (query.Step()) return query.Int(0);
   if (!query.status().ok()) return query.status().error();
-  return jobs;
+  return int64_t{0};
+}
+
+Result<JobPage> SqliteStore::List(const JobQuery& wanted) {
+  JobPage page;
+  ASSAY_ASSIGN_OR_RETURN(const int64_t horizon, Horizon(wanted));
+  const std::string sql = "SELECT " ASSAY_JOB_COLUMNS " FROM jobs j " + Matches(wanted) +
+                          "AND j.sequence >= ?6 ORDER BY j.sequence DESC LIMIT ?7";
+  Query query(db_.get(), sql.c_str());
+  BindMatches(&query, wanted);
+  query.Bind(6, horizon).Bind(7, static_cast<int64_t>(wanted.limit) + 1);
+  while (query.Step()) page.jobs.push_back(ReadJob(query).job);
+  if (!query.status().ok()) return query.status().error();
+  page.next = horizon;
+  CutToLimit(wanted, &page);
+  return page;
 }
 
 Status SqliteStore::ForEach(const JobQuery& wanted,
                             const std::function<bool(const StoredJob&)>& visit) {
-  Query query(db_.get(), ASSAY_WHOLE_JOB ASSAY_MATCHES "ORDER BY j.sequence");
+  const std::string sql = ASSAY_WHOLE_JOB + Matches(wanted) + "ORDER BY j.sequence";
+  Query query(db_.get(), sql.c_str());
   BindMatches(&query, wanted);
   while (query.Step())
     if (!visit(ReadWholeJob(query))) break;

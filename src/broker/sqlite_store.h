@@ -50,7 +50,7 @@ class SqliteStore final : public Store {
                                                   const std::string& key) override;
   Result<std::vector<StoredJob>> Unfinished() override;
   Result<int64_t> LastSequence() override;
-  Result<std::vector<Job>> List(const JobQuery& query) override;
+  Result<JobPage> List(const JobQuery& query) override;
   Status ForEach(const JobQuery& query,
                  const std::function<bool(const StoredJob&)>& visit) override;
 
@@ -73,6 +73,7 @@ class SqliteStore final : public Store {
     int64_t id = 0;
     bool fresh = false;
   };
+  Result<int64_t> Horizon(const JobQuery& wanted);
   Result<Source> PutSource(const std::string& text);
 
   std::unique_ptr<Database> db_;

@@ -46,6 +46,12 @@ Store::VerdictText Store::Prepare(const json::object& verdict) {
   return text;
 }
 
+void Store::CutToLimit(const JobQuery& query, JobPage* page) {
+  if (page->jobs.size() <= query.limit) return;
+  page->jobs.resize(query.limit);
+  page->next = page->jobs.back().sequence;
+}
+
 json::object Store::Parsed(const std::string& text) {
   Result<json::object> object = ParseJsonObject(text, 256u << 20);
   return object.ok() ? *std::move(object) : json::object();

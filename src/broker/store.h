@@ -99,8 +99,9 @@ class Store {
   virtual Result<std::vector<StoredJob>> Unfinished() = 0;
   virtual Result<int64_t> LastSequence() = 0;
   /// Newest first; without sources and raw samples.
-  virtual Result<std::vector<Job>> List(const JobQuery& query) = 0;
-  /// Calls `visit` with every job that matches, oldest first, whole; stops when it returns false.
+  virtual Result<JobPage> List(const JobQuery& query) = 0;
+  /// Calls `visit` with every job that matches (the query's limits do not count), oldest first,
+  /// whole; stops when it returns false.
   virtual Status ForEach(const JobQuery& query,
                          const std::function<bool(const StoredJob&)>& visit) = 0;
 
@@ -117,6 +118,8 @@ class Store {
                                             size_t limit) = 0;
 
  protected:
+  /// A page that has one job too many has another one behind it.
+  static void CutToLimit(const JobQuery& query, JobPage* page);
   /// Of what Prepare() wrote.
   static json::object Parsed(const std::string& text);
   /// Adds the raw members to a verdict that was read without them.

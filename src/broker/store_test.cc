@@ -163,7 +163,7 @@ TEST_P(AnyStore, AnIdIsUsedOnce) {
   again.job.request.Edit()->source = "another";
   EXPECT_FALSE(*Insert(store_.get(), again.job));
   EXPECT_EQ((*store_->Find("job-1"))->job.request->source, "pass");
-  EXPECT_EQ((*store_->List({})).size(), 1U);
+  EXPECT_EQ((*store_->List({})).jobs.size(), 1U);
   EXPECT_EQ(*store_->LastSequence(), 1);
   if (!GetParam()) return;
   EXPECT_EQ(Number(static_cast<SqliteStore*>(store_.get()), "SELECT count(*) FROM sources"), 1);
@@ -279,7 +279,7 @@ TEST_P(AnyStore, DeletesWhatEndedLongAgo) {
   EXPECT_FALSE((*store_->Find("job-1")).has_value());
   EXPECT_FALSE((*store_->FindIdempotent("local", "key")).has_value());
   EXPECT_THAT(*store_->DeleteFinished(100, 9), ElementsAre("job-5", "job-6"));
-  EXPECT_EQ((*store_->List({})).size(), 2U);
+  EXPECT_EQ((*store_->List({})).jobs.size(), 2U);
   EXPECT_EQ((*store_->Unfinished()).size(), 1U);
   for (const char* id : {"a", "b", "c"})
     ASSERT_TRUE(store_->PutDocument("d", id, "{}", *id == 'b' ? 900 : 1).ok());
@@ -352,8 +352,8 @@ TEST_P(AnyStore, PagesAndFilters) {
   }
   const auto ids = [&](const JobQuery& query) {
     std::vector<int64_t> sequences;
-    const Result<std::vector<Job>> jobs = store_->List(query);
-    for (const Job& job : *jobs) {
+    const Result<JobPage> page = store_->List(query);
+    for (const Job& job : (*page).jobs) {
       sequences.push_back(job.sequence);
       EXPECT_TRUE(job.request->source.empty());
       EXPECT_FALSE(job.verdict.contains("raw"));
@@ -379,6 +379,36 @@ TEST_P(AnyStore, PagesAndFilters) {
                             })
                   .ok());
   EXPECT_THAT(visited, ElementsAre(2, 4, 6));
+}
+
+TEST_P(AnyStore, APageLooksAtSoManyJobsAndSaysWhereItGoesOn) {
+  for (int i = 1; i <= 9; ++i) {
+    StoredJob stored = Stored(i);
+    stored.job.request.Edit()->owner = "a";
+    ASSERT_TRUE(Insert(store_.get(), stored.job).ok());
+    stored.job.verdict = {{"status", i == 2 ? "correct" : "timeout"}};
+    ASSERT_TRUE(store_->SetDone(stored.job, 0).ok());
+  }
+  JobQuery query = test::Wanted().Owner("a").Status("correct");
+  query.visit = 4;
+  JobPage page = *store_->List(query);
+  EXPECT_THAT(page.jobs, ::testing::IsEmpty());
+  EXPECT_EQ(page.next, 6);
+  query.before = page.next;
+  page = *store_->List(query);
+  ASSERT_EQ(page.jobs.size(), 1U);
+  EXPECT_EQ(page.jobs.front().sequence, 2);
+  query.before = page.next;
+  page = *store_->List(query);
+  EXPECT_THAT(page.jobs, ::testing::IsEmpty());
+  EXPECT_EQ(page.next, 0);
+  // The limit counts too, and nothing is said to follow where nothing does.
+  page = *store_->List(test::Wanted().Limit(4));
+  EXPECT_EQ(page.jobs.size(), 4U);
+  EXPECT_EQ(page.next, 6);
+  page = *store_->List(test::Wanted().Limit(5).Before(6));
+  EXPECT_EQ(page.jobs.size(), 5U);
+  EXPECT_EQ(page.next, 0);
 }
 
 TEST_P(AnyStore, Documents) {

@@ -95,6 +95,36 @@ TEST_F(BatchTest, BatchItemsThatCouldNotBeStoredHaveNoNumbers) {
   EXPECT_TRUE(item.at("speedup").is_null());
 }
 
+TEST_F(BatchTest, ADrainAnswersABatchThatCannotEnd) {
+  const Pending waiting = Start("POST", "/evaluate/batch", BatchOf(2));
+  jobs.capacity = 2;
+  json::object none_fits = BatchOf(3);
+  none_fits.at("tasks").as_array()[2].as_object()["task_id"] = "c2";
+  const Pending sleeping = Start("POST", "/evaluate/batch", none_fits);  // two are the same tasks
+  jobs.Start("job-1", "check");
+  jobs.Drain();
+  for (const Pending& answer : {waiting, sleeping}) {
+    ASSERT_TRUE(answer->has_value());
+    EXPECT_EQ((*answer)->status, 503);
+    EXPECT_THAT((*answer)->body, HasSubstr("what was accepted is kept"));
+    EXPECT_TRUE((*answer)->headers.Find("Retry-After").has_value());
+  }
+  jobs.Finish("job-1", Correct());
+}
+
+TEST_F(BatchTest, ABatchThatSleepsSeesThatTheServerStops) {
+  const Pending other = Start("POST", "/evaluate", EvaluationBody("other"));
+  jobs.capacity = 2;
+  const Pending answer = Start("POST", "/evaluate/batch", BatchOf(2));
+  jobs.capacity = 1;
+  jobs.Finish("job-2", Correct());
+  EXPECT_FALSE(answer->has_value());
+  jobs.Drain();
+  timers.Advance(2);
+  ASSERT_TRUE(answer->has_value());
+  EXPECT_EQ((*answer)->status, 503);
+}
+
 TEST_F(BatchTest, BatchThatTakesTooLongCanBeSentAgain) {
   const Pending answer = Start("POST", "/evaluate/batch", BatchOf(2));
   jobs.Finish("job-1", Correct());

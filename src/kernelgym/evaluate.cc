@@ -13,6 +13,22 @@ constexpr const char* kStillJudged =
     "The task is still being judged. It is not lost: send the same request again, or poll "
     "/status/{} and fetch /results/{}.";
 
+constexpr const char* kKept =
+    "The server stops. The task is kept and will be judged after the next start: send the same "
+    "request again then, or poll /status/{} and fetch /results/{}.";
+
+constexpr const char* kBatchStillJudged =
+    "The batch is still being judged. Nothing is lost: send it again, and what is done is answered "
+    "at once.";
+
+constexpr const char* kBatchKept =
+    "The server stops. Nothing is lost: what was accepted is kept and will be judged after the "
+    "next "
+    "start. Send the batch again then.";
+
+/// Between two looks for room in the queue, at most: one also sees that the server stops.
+constexpr Seconds kLongestNap{2};
+
 json::object ClassReport(const std::string& error, const std::string& entry) {
   return {{"valid", error.empty()},
           {"error", error.empty() ? json::value(nullptr) : json::value(error)},
@@ -22,6 +38,13 @@ json::object ClassReport(const std::string& error, const std::string& entry) {
 template <typename T>
 json::value OrNull(const std::optional<T>& value) {
   return value ? json::value(*value) : json::value(nullptr);
+}
+
+/// A task of a batch, which was read before and found to be right.
+EvaluationRequest ReadAgain(const std::string& text) {
+  const Result<json::value> task = ParseJson(text);
+  std::vector<Issue> issues;
+  return task.ok() ? ReadEvaluation(*task, {}, &issues) : EvaluationRequest();
 }
 
 /// The message of a refusal in {"detail": ...}.
@@ -50,6 +73,9 @@ http::Response Service::Answer(const TaskRecord& record, const Job* job, Form fo
   if (job == nullptr && !record.job_id.empty())
     return ComeAgain(503, fmt::format(fmt::runtime(kStillJudged), record.id(), record.id()),
                      kSystemError, 1);
+  if (job != nullptr && job->state != JobState::kDone)
+    return ComeAgain(503, fmt::format(fmt::runtime(kKept), record.id(), record.id()), kSystemError,
+                     context_.jobs->retry_after_s());
   const Outcome outcome = tasks_.OutcomeOf(record, job);
   json::object body = form(record, job, outcome);
   if (!outcome.infrastructure()) return http::Response::Json(body);
@@ -119,7 +145,8 @@ struct Service::Batch {
   double deadline = 0;
 
   std::mutex mutex;
-  std::vector<EvaluationRequest> tasks;
+  /// Each until it is submitted; as text, since its cases take ten times the memory when parsed.
+  std::vector<std::string> tasks;
   std::vector<std::optional<json::object>> items;
   size_t next = 0;     ///< first task not yet submitted
   size_t running = 0;  ///< submitted, not yet ended
@@ -135,13 +162,16 @@ void Service::EvaluateBatch(const http::Request& request, const http::Reply& rep
   BatchRequest read;
   if (body) read = ReadBatch(*body, &issues);
   if (!issues.empty()) return reply(InvalidRequest(issues, Now()));
+  std::vector<std::string> tasks;
+  for (const json::value& task : body->at("tasks").get_array())
+    tasks.push_back(json::serialize(task));
   auto batch = std::make_shared<Batch>();
   batch->owner = request.who.key_name;
   batch->batch_id = std::move(read.batch_id);
   batch->reply = reply;
   batch->submitted_at = Now();
   batch->deadline = Now() + context_.max_wait_s;
-  batch->tasks = std::move(read.tasks);
+  batch->tasks = std::move(tasks);
   batch->items.resize(batch->tasks.size());
   Pump(batch);
 }
@@ -157,8 +187,13 @@ void Service::Pump(const std::shared_ptr<Batch>& batch) {
   if (batch->next == batch->tasks.size()) return;
   batch->submitting = true;
   const size_t index = batch->next;
-  lock.unlock();
-  tasks_.Accept(batch->owner, batch->tasks[index],
+  EvaluationRequest task;
+  {
+    const std::string text = batch->tasks[index];
+    lock.unlock();
+    task = ReadAgain(text);
+  }
+  tasks_.Accept(batch->owner, std::move(task),
                 [self = shared_from_this(), batch, index](Tasks::Accepted accepted) {
                   self->Took(batch, index, std::move(accepted));
                 });
@@ -171,6 +206,10 @@ void Service::Took(const std::shared_ptr<Batch>& batch, size_t index, Tasks::Acc
     std::unique_lock lock(batch->mutex);
     batch->submitting = false;
     if (batch->answered) return;
+    if (accepted.refused && context_.jobs->draining()) {
+      lock.unlock();
+      return Interrupt(batch);
+    }
     if (full && batch->running > 0) return;  // goes on when one of its own ends
     if (full && index == 0) {
       batch->answered = true;
@@ -181,13 +220,14 @@ void Service::Took(const std::shared_ptr<Batch>& batch, size_t index, Tasks::Acc
       lock.unlock();
       return PumpLater(batch);
     }
+    batch->tasks[index] = {};  // the job has it now
     ++batch->next;
     ++batch->running;
   }
   const TaskRecord& record = accepted.record;
   if (accepted.refused) {
     TaskRecord refused;
-    refused.request.task_id = batch->tasks[index].task_id;
+    refused.request.task_id = record.id();
     refused.submitted_at = Now();
     return Place(batch, index, ItemOf(refused, *accepted.refused));
   }
@@ -197,11 +237,11 @@ void Service::Took(const std::shared_ptr<Batch>& batch, size_t index, Tasks::Acc
                        [weak = weak_from_this(), batch, index, record](const Job* job) {
                          const auto self = weak.lock();
                          if (!self) return;
-                         json::object item;
-                         if (job != nullptr)
-                           item =
-                               EvaluationAnswer(record, job, self->tasks_.OutcomeOf(record, job));
-                         self->Place(batch, index, std::move(item));
+                         if (job == nullptr || job->state != JobState::kDone)
+                           return self->Interrupt(batch);
+                         self->Place(
+                             batch, index,
+                             EvaluationAnswer(record, job, self->tasks_.OutcomeOf(record, job)));
                        });
   Pump(batch);
 }
@@ -211,36 +251,40 @@ void Service::PumpLater(const std::shared_ptr<Batch>& batch) {
     const std::lock_guard lock(sleeping_mutex_);
     sleeping_.insert(batch);  // no task of its own keeps it alive now
   }
-  batch->timer =
-      context_.timers->After(Seconds(std::max(1.0, context_.jobs->retry_after_s())),
-                             [weak = weak_from_this(), held = std::weak_ptr<Batch>(batch)] {
-                               const auto self = weak.lock();
-                               const auto alive = held.lock();
-                               if (!self || !alive) return;
-                               {
-                                 const std::lock_guard lock(self->sleeping_mutex_);
-                                 self->sleeping_.erase(alive);
-                               }
-                               self->Pump(alive);
-                             });
+  batch->timer = context_.timers->After(
+      std::min(kLongestNap, Seconds(std::max(1.0, context_.jobs->retry_after_s()))),
+      [weak = weak_from_this(), held = std::weak_ptr<Batch>(batch)] {
+        const auto self = weak.lock();
+        const auto alive = held.lock();
+        if (!self || !alive) return;
+        {
+          const std::lock_guard lock(self->sleeping_mutex_);
+          self->sleeping_.erase(alive);
+        }
+        self->Pump(alive);
+      });
 }
 
 void Service::Place(const std::shared_ptr<Batch>& batch, size_t index, json::object item) {
-  bool late = false;
   {
     const std::lock_guard lock(batch->mutex);
-    late = item.empty() && !std::exchange(batch->answered, batch->answered || item.empty());
     batch->items[index] = std::move(item);
     --batch->running;
     ++batch->ended;
   }
-  if (late)
-    return batch->reply(ComeAgain(
-        503,
-        "The batch is still being judged. Nothing is lost: send it again, and what is done is "
-        "answered at once.",
-        kSystemError, 1));
   Pump(batch);
+}
+
+/// Its time has passed, or the server stops: the client may have the rest when it comes again.
+void Service::Interrupt(const std::shared_ptr<Batch>& batch) {
+  {
+    const std::lock_guard lock(batch->mutex);
+    if (std::exchange(batch->answered, true)) return;
+    batch->tasks.clear();
+  }
+  const bool stops = context_.jobs->draining();
+  batch->reply(ComeAgain(503, stops ? kBatchKept : kBatchStillJudged, kSystemError,
+                         stops ? context_.jobs->retry_after_s() : 1));
 }
 
 void Service::FinishBatch(const std::shared_ptr<Batch>& batch) {

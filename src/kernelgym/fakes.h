@@ -8,6 +8,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "broker/documents.h"
@@ -80,6 +81,15 @@ class FakeJobs : public JobService {
     return std::shared_ptr<void>(handle);
   }
 
+  Result<std::shared_ptr<void>> WhenDoneOrKept(const std::string& id,
+                                               std::function<void(const Job&)> done) override {
+    Result<std::shared_ptr<void>> handle = WhenDone(id, done);
+    if (!handle.ok() || jobs_.at(id)->state != JobState::kQueued) return handle;
+    if (stopping) done(*jobs_.at(id));
+    kept_.emplace_back(jobs_.at(id), std::static_pointer_cast<Call>(*handle));
+    return handle;
+  }
+
   Result<std::shared_ptr<void>> Watch(const std::string& id,
                                       std::function<void(const Job&)> changed) override {
     return WhenDone(id, std::move(changed));
@@ -106,6 +116,13 @@ class FakeJobs : public JobService {
     job.worker = "cuda:0";
     job.started_at = 1001;
     ++job.deliveries;
+  }
+
+  void Drain() {
+    stopping = true;
+    capacity = 0;
+    for (const auto& [job, call] : std::exchange(kept_, {}))
+      if (const auto held = call.lock(); held && job->state == JobState::kQueued) (*held)(*job);
   }
 
   void Requeue(const std::string& id) { jobs_.at(id)->state = JobState::kQueued; }
@@ -143,6 +160,8 @@ class FakeJobs : public JobService {
   std::set<std::string> cancelled;
 
  private:
+  using Call = std::function<void(const Job&)>;
+  std::vector<std::pair<std::shared_ptr<Job>, std::weak_ptr<Call>>> kept_;
   std::map<std::string, std::shared_ptr<Job>> jobs_;
   std::map<std::string, std::string> by_key_;
   std::map<std::string, std::vector<std::weak_ptr<std::function<void(const Job&)>>>> waiting_;

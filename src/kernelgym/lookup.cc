@@ -103,9 +103,11 @@ void Service::CancelTask(const http::Request& request, const http::Reply& reply)
   const std::optional<Tasks::Found> found = tasks_.Find(request.who.key_name, name);
   if (!found || found->finished())
     return reply(Detail(404, "Task " + name + " not found or cannot be cancelled"));
-  if (const Status status = context_.jobs->Cancel(found->record.job_id); !status.ok())
-    return reply(Detail(500, "Failed to cancel task: " + status.error().message, kSystemError));
-  reply(http::Response::Json({{"message", "Task " + name + " cancelled successfully"}}));
+  context_.jobs->CancelThen(found->record.job_id, [name, reply](const Status& status) {
+    if (!status.ok())
+      return reply(Detail(500, "Failed to cancel task: " + status.error().message, kSystemError));
+    reply(http::Response::Json({{"message", "Task " + name + " cancelled successfully"}}));
+  });
 }
 
 }  // namespace assay::kernelgym

@@ -184,6 +184,15 @@ void CheckCode(std::string_view key, std::string_view code, Fields* fields) {
                 fmt::format("Code is too long: at most {} characters are taken", kMaxCode));
 }
 
+const std::string* Text(const std::optional<std::string>& text) { return text ? &*text : nullptr; }
+
+/// `name` may be null: it is absent.
+void CheckName(std::string_view key, const std::string* name, Fields* fields) {
+  if (name != nullptr && CountCharacters(*name) > kMaxName)
+    fields->Add("string_too_long", key,
+                fmt::format("String should have at most {} characters", kMaxName));
+}
+
 void CheckTaskId(std::string_view key, const std::string& id, Fields* fields) {
   const size_t length = CountCharacters(id);
   if (length < 1)
@@ -191,7 +200,7 @@ void CheckTaskId(std::string_view key, const std::string& id, Fields* fields) {
   else if (length > kMaxTaskId)
     fields->Add("string_too_long", key,
                 fmt::format("String should have at most {} characters", kMaxTaskId));
-  else if (CleanText(id) != id || id.find('\n') != std::string::npos)
+  else if (CleanText(id) != id || id.find_first_of("\n\t") != std::string::npos)
     fields->Add("value_error", key, "A task id has no control characters");
 }
 
@@ -237,6 +246,16 @@ EvaluationRequest ReadObject(const json::object& body, const json::array& place,
   fields.String("workflow", &workflow);
   if (workflow) out.workflow = ToLower(Trim(*workflow));
   fields.Object("resources", &out.resources);
+  if (out.resources && json::serialize(*out.resources).size() > kMaxResources)
+    fields.Add("too_long", "resources",
+               fmt::format("Dictionary should have at most {} bytes", kMaxResources));
+  using Name = std::pair<const char*, const std::string*>;
+  for (const auto& [key, text] :
+       {Name("toolkit", &out.toolkit), Name("backend_adapter", &out.backend_adapter),
+        Name("entry_point", &out.entry_point), Name("workflow", &out.workflow),
+        Name("device_preference", Text(out.device_preference)),
+        Name("reference_backend", Text(out.reference_backend)), Name("uuid", Text(out.uuid))})
+    CheckName(key, text, &fields);
   if (out.workflow == "kernelbench" && !out.reference_code) {
     const json::value* given = body.if_contains("reference_code");
     if (given == nullptr || given->is_null())
@@ -247,6 +266,21 @@ EvaluationRequest ReadObject(const json::object& body, const json::array& place,
 }
 
 }  // namespace
+
+size_t CountValues(std::string_view text) {
+  size_t count = 1;
+  bool inside = false;  // of a string
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (inside && c == '\\')
+      ++i;
+    else if (c == '"')
+      inside = !inside;
+    else if (!inside && (c == ',' || c == '[' || c == '{'))
+      ++count;
+  }
+  return count;
+}
 
 size_t CountCharacters(std::string_view text) {
   return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
@@ -280,7 +314,7 @@ BatchRequest ReadBatch(const json::value& body, std::vector<Issue>* issues) {
     return out;
   }
   Fields fields(body.get_object(), place, issues);
-  fields.String("batch_id", &out.batch_id, true);
+  if (fields.String("batch_id", &out.batch_id, true)) CheckName("batch_id", &out.batch_id, &fields);
   const json::value* tasks = fields.Find("tasks", true, false);
   if (tasks == nullptr) return out;
   if (!tasks->is_array()) {

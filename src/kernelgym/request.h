@@ -23,6 +23,11 @@ inline constexpr size_t kMinCode = 10;
 inline constexpr size_t kMaxCode = 100'000;
 inline constexpr size_t kMaxBatch = 100;
 inline constexpr size_t kMaxCases = 100;
+inline constexpr size_t kMaxName =
+    1000;  ///< of members that are names; they are kept with the task
+inline constexpr size_t kMaxResources = 16u << 10;  ///< bytes, as text; likewise
+/// JSON values of one body. Parsed they take about thirty bytes each, whatever they are.
+inline constexpr size_t kMaxValues = 1'000'000;
 
 /// The body of POST /evaluate with defaults filled in. What a null means is kept (`nullopt`), since
 /// several fields fall back to others.
@@ -85,6 +90,9 @@ BatchRequest ReadBatch(const json::value& body, std::vector<Issue>* issues);
 
 /// The body of POST /workflow/submit. Its payload is held to the same limits as /evaluate.
 EvaluationRequest ReadWorkflow(const json::value& body, std::vector<Issue>* issues);
+
+/// How many values a JSON text has at most: they are counted where they begin or are separated.
+size_t CountValues(std::string_view text);
 
 /// Characters of UTF-8 text.
 size_t CountCharacters(std::string_view text);

@@ -105,7 +105,23 @@ TEST(RequestTest, TaskIds) {
   EXPECT_THAT(WrongWith("task_id", json::string(umlauts)), IsEmpty())
       << "characters count, not bytes";
   EXPECT_THAT(WrongWith("task_id", "a\nb"), SizeIs(1));
+  EXPECT_THAT(WrongWith("task_id", "a\tb"), SizeIs(1));
   EXPECT_THAT(WrongWith("task_id", json::string("a\0b", 3)), SizeIs(1));
+}
+
+TEST(RequestTest, WhatIsKeptWithTheTaskIsBounded) {
+  for (const char* name : {"uuid", "device_preference", "reference_backend", "entry_point"}) {
+    EXPECT_THAT(WrongWith(name, json::string(1000, 'x')), IsEmpty());
+    EXPECT_THAT(WrongWith(name, json::string(1001, 'x')),
+                ElementsAre(fmt::format(R"(string_too_long ["body","{}"])", name)));
+  }
+  EXPECT_THAT(WrongWith("resources", json::object{{"x", json::array(9000, 0)}}),
+              ElementsAre(R"(too_long ["body","resources"])"));
+}
+
+TEST(RequestTest, CountsValues) {
+  EXPECT_EQ(CountValues(R"([1,{"a":"x,[{\",","b":[]}])"), 6u);  // never too few
+  EXPECT_EQ(CountValues(""), 1u);
 }
 
 TEST(RequestTest, Code) {

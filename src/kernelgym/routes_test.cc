@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "kernelgym/fakes.h"
 
 namespace assay::kernelgym {
@@ -254,6 +256,52 @@ TEST_F(RoutesTest, CancelByTheNameOfAHalf) {
   const Pending answer = Start("POST", "/evaluate", EvaluationBody());
   EXPECT_EQ(Call("DELETE", "/tasks/t-1_kernel").status, 200);
   EXPECT_TRUE(answer->has_value());
+}
+
+TEST_F(RoutesTest, ADrainAnswersWhoWaitsForWhatWaits) {
+  const Pending running = Start("POST", "/evaluate", EvaluationBody("running"));
+  const Pending queued = Start("POST", "/evaluate", EvaluationBody("queued"));
+  jobs.Start("job-1", "check");
+  jobs.Drain();
+  ASSERT_TRUE(queued->has_value());
+  EXPECT_EQ((*queued)->status, 503);
+  EXPECT_EQ(Header(**queued, "Retry-After"), "3");
+  EXPECT_THAT(GetString(Body(**queued), "detail"), HasSubstr("kept"));
+  EXPECT_THAT(GetString(Body(**queued), "detail"), HasSubstr("/status/queued"));
+  EXPECT_EQ(GetString(Body(Call("GET", "/status/queued")), "status"), "pending");
+  EXPECT_FALSE(running->has_value()) << "what is judged is awaited";
+  jobs.Finish("job-1", Correct());
+  ASSERT_TRUE(running->has_value());
+  EXPECT_EQ((*running)->status, 200);
+}
+
+TEST_F(RoutesTest, AnyIdThatIsTakenCanBeJudged) {
+  std::string longest;
+  for (int i = 0; i < 100; ++i) longest += "ж";
+  for (const std::string& id :
+       {std::string("задача-1"), longest, std::string(100, 'a'), std::string(":x")}) {
+    const size_t before = jobs.order.size();
+    const Pending answer = Start("POST", "/evaluate", EvaluationBody(id));
+    ASSERT_EQ(jobs.order.size(), before + 1) << id;
+    const std::string& key = jobs.request(jobs.order.back()).idempotency;
+    EXPECT_LE(key.size(), 255u);
+    EXPECT_TRUE(std::all_of(key.begin(), key.end(), [](char c) { return c >= 0x20 && c < 0x7f; }));
+    jobs.Finish(jobs.order.back(), Correct());
+    ASSERT_TRUE(answer->has_value());
+    EXPECT_EQ(GetString(Body(**answer), "task_id"), id);
+  }
+  EXPECT_EQ(Post("/evaluate", EvaluationBody("tab\tid")).status, 400);
+}
+
+TEST_F(RoutesTest, ABodyOfTooManyValuesIsNotParsed) {
+  json::object body = EvaluationBody();
+  std::string text = json::serialize(body);
+  text.back() = ',';
+  std::string zeros = "[0";
+  for (int i = 0; i < 1'000'000; ++i) zeros += ",0";
+  const http::Response response = Call("POST", "/evaluate", text + "\"cases\":" + zeros + "]}");
+  EXPECT_EQ(response.status, 400);
+  EXPECT_THAT(response.body, HasSubstr("at most 1000000 JSON values"));
 }
 
 TEST_F(RoutesTest, NoRequestWaitsForEver) {

@@ -22,6 +22,14 @@ std::optional<json::value> ReadBody(const http::Request& request, std::vector<Is
     issues->push_back({"missing", {"body"}, "Field required"});
     return std::nullopt;
   }
+  if (CountValues(request.body) > kMaxValues) {
+    issues->push_back({"too_long",
+                       {"body"},
+                       fmt::format("Body should have at most {} JSON values; "
+                                   "send fewer tasks at once",
+                                   kMaxValues)});
+    return std::nullopt;
+  }
   Result<json::value> body = ParseJson(request.body);
   if (body.ok()) return *std::move(body);
   issues->push_back({"json_invalid", {"body"}, "JSON decode error: " + body.error().message});

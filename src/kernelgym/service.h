@@ -42,6 +42,7 @@ class Service : public std::enable_shared_from_this<Service> {
   void Took(const std::shared_ptr<Batch>& batch, size_t index, Tasks::Accepted accepted);
   void PumpLater(const std::shared_ptr<Batch>& batch);
   void Place(const std::shared_ptr<Batch>& batch, size_t index, json::object item);
+  void Interrupt(const std::shared_ptr<Batch>& batch);
   void FinishBatch(const std::shared_ptr<Batch>& batch);
 
   // lookup.cc

@@ -1,7 +1,9 @@
 #include "kernelgym/tasks.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/strings.h"
 #include "kernelgym/shapes.h"
@@ -15,10 +17,14 @@ std::string DocumentId(const std::string& owner, const std::string& id) { return
 
 /// Names one judgement: "kernelgym:<generation>:<content>:<id>". A client that repeats a request
 /// because the answer got lost, or the server died before its record was written, gets the same
-/// job.
+/// job. An id that cannot stand in a key is ":<hash>".
 std::string Idempotency(const TaskRecord& record) {
+  const std::string& id = record.id();
+  const bool plain = !id.starts_with(':') && std::all_of(id.begin(), id.end(), [](char c) {
+    return c >= 0x20 && c < 0x7f;
+  });
   return fmt::format("{}{}:{}:{}", kKey, record.generation, record.content.substr(0, 16),
-                     record.id());
+                     plain ? id : ":" + Sha256Hex(id));
 }
 
 PlanOptions OptionsFor(const KernelGymContext& context) {
@@ -55,6 +61,7 @@ void Tasks::Accept(const std::string& owner, EvaluationRequest request, Done don
   Accepted accepted;
   if (const std::string wrong = CheckNames(request); !wrong.empty()) {
     accepted.refused = Detail(400, wrong, kValidationError);
+    accepted.record.request.task_id = std::move(request.task_id);
     return done(std::move(accepted));
   }
   const std::string content = ContentOf(request);
@@ -197,7 +204,7 @@ std::string Tasks::NameOf(const Job& job) {
     if (colon == std::string_view::npos) return "";
     key.remove_prefix(colon + 1);
   }
-  return std::string(key);
+  return key.starts_with(':') ? "" : std::string(key);
 }
 
 }  // namespace assay::kernelgym

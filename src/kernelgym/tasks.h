@@ -29,7 +29,7 @@ class Tasks {
   /// What a request came to: a record, with a job or a refusal in it, or an answer that says why
   /// there is none (unknown workflow, full queue).
   struct Accepted {
-    TaskRecord record;
+    TaskRecord record;  ///< where there is an answer: its id at least
     std::optional<http::Response> refused;
   };
   using Done = std::function<void(Accepted)>;
@@ -51,7 +51,7 @@ class Tasks {
   /// Of a finished task.
   [[nodiscard]] Outcome OutcomeOf(const TaskRecord& record, const Job* job) const;
 
-  /// The client's name of a job; empty when it is not of this protocol.
+  /// The client's name of a job; empty when it is not of this protocol, or not plain ASCII.
   static std::string NameOf(const Job& job);
 
   Waits& waits() { return waits_; }

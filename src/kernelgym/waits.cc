@@ -46,8 +46,9 @@ void Waits::Await(const std::string& job_id, std::optional<Seconds> limit,
     const auto alive = book.lock();
     if (held && alive) Finish(alive, held, job);
   };
+  const auto ended = [finish](const Job& job) { finish(&job); };
   Result<std::shared_ptr<void>> handle =
-      jobs_->WhenDone(job_id, [finish](const Job& job) { finish(&job); });
+      limit ? jobs_->WhenDoneOrKept(job_id, ended) : jobs_->WhenDone(job_id, ended);
   if (!handle.ok()) {
     finish(nullptr);
     return;

@@ -20,7 +20,8 @@ class Waits {
   Waits(JobService* jobs, http::Timers* timers) : jobs_(jobs), timers_(timers) {}
 
   /// Calls `done` once: with the finished job, or with null when `limit` has passed or the job is
-  /// not known. At once or later, on any thread.
+  /// not known. Where there is a limit a client waits: then also with the queued job when the
+  /// service drains, which keeps it for its next start. At once or later, on any thread.
   void Await(const std::string& job_id, std::optional<Seconds> limit,
              std::function<void(const Job*)> done);
 
