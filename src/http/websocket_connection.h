@@ -333,7 +333,8 @@ void WebSocketConnection<Stream>::Tick(TimePoint now) {
   } else if (now - last_heard_ > limits_.silence) {
     site_->shared->CountDrop("silent");
     StartClose(1001, "no sign of life");
-  } else if (site_->shared->draining.load() && !is_writing_ && !session_->Busy()) {
+  } else if (site_->shared->draining.load() && !is_writing_ && outbox_->bytes() == 0 &&
+             !session_->Busy()) {
     StartClose(1012, "the server is restarting");
   } else if (site_->keys != nullptr && site_->keys->generation() != keys_seen_) {
     keys_seen_ = site_->keys->generation();
