@@ -79,10 +79,13 @@ class PythonParser {
   // Nodes.
   [[nodiscard]] Mark Begin() const { return {nodes_.size(), Current().start}; }
   /// Ends a node behind the last token; all since `mark` is in it.
-  void End(Kind kind, Mark mark) { End(kind, mark, last_end_); }
+  void End(Kind kind, Mark mark) {
+    // A node without a token, which takes an error, is where it would have begun.
+    if (last_end_ < mark.start) last_end_ = mark.start;
+    End(kind, mark, last_end_);
+  }
   void End(Kind kind, Mark mark, uint32_t end) {
-    nodes_.push_back({kind, mark.start, end > mark.start ? end : mark.start,
-                      static_cast<uint32_t>(nodes_.size() - mark.node + 1)});
+    nodes_.push_back({kind, mark.start, end, static_cast<uint32_t>(nodes_.size() - mark.node + 1)});
   }
   void AddLeaf(Kind kind, uint32_t start, uint32_t end) { nodes_.push_back({kind, start, end, 1}); }
   /// Makes the current token a leaf.
