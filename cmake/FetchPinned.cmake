@@ -1,14 +1,13 @@
-# assay_fetch_pinned(<out> ARCHIVE <file> SHA256 <hash> FOLDER <folder> HAS <file>
-#                    {URL <url> | COMMAND <word>...} [ONCE])
+# assay_fetch_pinned(<out> ARCHIVE <file> SHA256 <hash> FOLDER <folder> HAS <file> URL <url> [ONCE])
 #
-# A source that is not committed: the first configure takes its archive into <source>/.deps, from `URL` or by
-# `COMMAND`, which leaves it in the folder that it runs in; later ones need no network. The archive is checked
-# against the hash, and unpacked unless `FOLDER` has `HAS`. Sets <out> to the unpacked `FOLDER`; to nothing
-# where the archive cannot be had, and <out>_PROBLEM to why: what follows from that is the caller's to say.
+# A source that is not committed: the first configure takes its archive from `URL` into <source>/.deps; later
+# ones need no network. The archive is checked against the hash, and unpacked unless `FOLDER` has `HAS`. Sets
+# <out> to the unpacked `FOLDER`; to nothing where the archive cannot be had, and <out>_PROBLEM to why: what
+# follows from that is the caller's to say.
 # ONCE: a build folder that failed to fetch it does not try again; waiting for no network takes a while.
 # An archive that is another than the pinned one always ends the configure.
 function(assay_fetch_pinned out)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "ONCE" "ARCHIVE;SHA256;FOLDER;HAS;URL" "COMMAND")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "ONCE" "ARCHIVE;SHA256;FOLDER;HAS;URL" "")
   set(deps ${CMAKE_SOURCE_DIR}/.deps)
   set(archive ${deps}/${arg_ARCHIVE})
   set(${out} "" PARENT_SCOPE)
@@ -22,21 +21,10 @@ function(assay_fetch_pinned out)
     string(RANDOM LENGTH 8 salt)
     set(staging ${deps}/fetch-${salt})
     file(MAKE_DIRECTORY ${staging})
-    if(arg_URL)
-      message(STATUS "Fetching ${arg_URL}")
-      file(DOWNLOAD ${arg_URL} ${staging}/${arg_ARCHIVE} TIMEOUT 60 INACTIVITY_TIMEOUT 15 STATUS status)
-      list(POP_FRONT status code)
-      set(problem "${arg_URL}: ${status}")
-    else()
-      list(JOIN arg_COMMAND " " shown)
-      message(STATUS "Fetching ${arg_ARCHIVE}: ${shown}")
-      execute_process(COMMAND ${arg_COMMAND} WORKING_DIRECTORY ${staging} RESULT_VARIABLE code
-                      OUTPUT_VARIABLE text ERROR_VARIABLE text)
-      if(code EQUAL 0 AND NOT EXISTS ${staging}/${arg_ARCHIVE})
-        set(code 1)
-      endif()
-      set(problem "the command was\n  ${shown}\n${text}")
-    endif()
+    message(STATUS "Fetching ${arg_URL}")
+    file(DOWNLOAD ${arg_URL} ${staging}/${arg_ARCHIVE} TIMEOUT 60 INACTIVITY_TIMEOUT 15 STATUS status)
+    list(POP_FRONT status code)
+    set(problem "${arg_URL}: ${status}")
     if(NOT code EQUAL 0)
       file(REMOVE_RECURSE ${staging})
       if(arg_ONCE)

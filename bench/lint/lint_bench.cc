@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <ctime>
 #include <fstream>
 #include <sstream>
@@ -55,8 +54,8 @@ int main(int argc, char** argv) {
     assay::LintOptions options;
     options.max_bytes = source.size();
     assay::lint::NodeId nodes = 0;
-    const double parse = MedianMillis(
-        [&] { nodes = assay::lint::ParseTree::Parse(source, std::chrono::seconds(10)).size(); });
+    const double parse =
+        MedianMillis([&] { nodes = assay::lint::ParseTree::Parse(source).size(); });
     size_t findings = 0;
     const double lint =
         MedianMillis([&] { findings += assay::Lint(source, options).findings.size(); });

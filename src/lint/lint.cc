@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <optional>
 #include <utility>
 
@@ -13,9 +12,6 @@ namespace assay {
 namespace lint {
 namespace {
 
-// Honest text of the largest size parses in a tenth of this. Recovery from some errors takes
-// quadratic time, up to half a minute.
-constexpr std::chrono::milliseconds kParseLimit{500};
 // More than this teaches nobody.
 constexpr size_t kMaxFindings = 64;
 
@@ -53,15 +49,7 @@ LintReport Invalid(std::string rule, int line, std::string reason) {
 }
 
 void AddSyntaxFinding(const ParseTree& tree, Findings* findings) {
-  if (tree.unparsed()) {
-    findings->Add(
-        "S1.unparsed", 0,
-        "too long or too damaged to be read in reasonable time, so nothing else was checked; "
-        "shorten it");
-    return;
-  }
-  const int line = tree.first_error() != kNoNode ? tree.Line(tree.first_error()) : 0;
-  findings->Add("S1.syntax", line,
+  findings->Add("S1.syntax", tree.Line(tree.first_error()),
                 "looks like a syntax error; check brackets, quotes and indentation here");
 }
 
@@ -119,14 +107,14 @@ LintReport Lint(std::string_view source, const LintOptions& options) {
   }
 
   LintReport report;
-  const ParseTree tree = ParseTree::Parse(source, kParseLimit);
+  const ParseTree tree = ParseTree::Parse(source);
   const Names names(tree);
   const Resolver resolver(tree, names);
   const Kernels kernels = FindKernels(tree, names, resolver);
   const Module module = MakeModule(tree, names, resolver, kernels, options);
 
   Findings findings;
-  report.has_syntax_error = tree.has_error() && !tree.unparsed();
+  report.has_syntax_error = tree.has_error();
   report.uses_triton = kernels.triton;
   report.uses_extension = !kernels.extensions.empty();
   if (tree.has_error()) AddSyntaxFinding(tree, &findings);

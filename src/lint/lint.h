@@ -39,8 +39,8 @@ struct LintOptions {
   int forward_inputs = -1;        ///< the reference's number of forward arguments, -1: not checked
 };
 
-/// Reads a submission's Python with tree-sitter, and the C++/CUDA inside its strings token by
-/// token. Thread-safe, no I/O; under a millisecond for a usual submission (docs/lint.md).
+/// Parses a submission's Python, and reads the C++/CUDA inside its strings token by token.
+/// Thread-safe, no I/O; under a millisecond for a usual submission (docs/lint.md).
 LintReport Lint(std::string_view source, const LintOptions& options = {});
 
 }  // namespace assay

@@ -184,8 +184,8 @@ TEST(LintPropertyTest, NestingBombs) {
   CheckReport(Cat(nested, "\n"));
 }
 
-// Error recovery over as many open tokens as are let through to the parser.
-TEST(LintPropertyTest, UnfinishedTextOfTheLargestParsedSize) {
+// Errors behind many tokens of which none was complete.
+TEST(LintPropertyTest, UnfinishedText) {
   constexpr size_t kTokens = 59000;
   for (const std::string_view unit :
        {"[",    "(",        "{",        "f(", "(a",           "[1,",    "x[",
@@ -194,7 +194,6 @@ TEST(LintPropertyTest, UnfinishedTextOfTheLargestParsedSize) {
         "try:", "match a:", "*",        "'",  "\\",           "$",      "1j",
         "\n",   "a\n",      "if a:\n ", "[]", "()()",         ")",      "x=[y for z in "}) {
     for (const std::string_view head : {"x = ", "$ "}) {
-      // The bound of one unit is at most three times its bytes.
       for (const size_t divisor : {size_t{1}, size_t{4}})
         CheckReport(Cat(head, Repeat(unit, kTokens / divisor)));
     }

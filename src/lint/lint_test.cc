@@ -138,11 +138,20 @@ TEST(LintTest, SyntaxErrorIsOnlyAFlag) {
   EXPECT_NO_RULE(report, "S2.no_kernel");
 }
 
-TEST(LintTest, TextBeyondTheParserIsSaidToBeUnchecked) {
+TEST(LintTest, AnyAmountOfDamageIsOneSyntaxError) {
   const LintReport report = Lint(std::string(100000, '['));
-  EXPECT_RULE(report, "S1.unparsed", 0);
-  EXPECT_FALSE(report.has_syntax_error);
+  EXPECT_RULE(report, "S1.syntax", 1);
+  EXPECT_TRUE(report.has_syntax_error);
   EXPECT_FALSE(report.invalid());
+}
+
+TEST(LintTest, TheLinesAroundASyntaxErrorAreChecked) {
+  const LintReport report =
+      LintTriton("import ctypes\nx = (1,\ndef f(a b):\n    exec('')\nimport gc");
+  EXPECT_RULE(report, "S1.syntax", 6);
+  EXPECT_RULE(report, "S4.forbidden", 5);
+  EXPECT_RULE(report, "S4.builtin", 8);
+  EXPECT_RULE(LintTriton("print 'x'\nexec 'x'"), "S4.builtin", 6);
 }
 
 // S3, S4, S5: imports, names, patches.

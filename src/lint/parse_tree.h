@@ -1,8 +1,6 @@
 #pragma once
 
-#include <chrono>
 #include <cstdint>
-#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -51,7 +49,6 @@ enum class Kind : uint8_t {
   kBlock,
   kGlobal,
   kNonlocal,
-  kExec,
   kArgumentList,
   kKeywordArgument,
   kListSplat,
@@ -108,9 +105,8 @@ struct Node {
 /// loops, so no nesting depth can exhaust the stack. Views the source, which must outlive it.
 class ParseTree {
  public:
-  /// Parses UTF-8 text. Never fails: damaged text gives a tree with has_error(), and text on which
-  /// the parser exceeds `limit` gives an empty module with has_error().
-  static ParseTree Parse(std::string_view source, std::chrono::milliseconds cpu_limit);
+  /// Parses UTF-8 text, in linear time. Never fails: damaged text gives a tree with has_error().
+  static ParseTree Parse(std::string_view source);
 
   [[nodiscard]] NodeId size() const { return static_cast<NodeId>(nodes_.size()); }
   [[nodiscard]] const Node& operator[](NodeId id) const { return nodes_[static_cast<size_t>(id)]; }
@@ -140,20 +136,17 @@ class ParseTree {
   [[nodiscard]] int LineAt(uint32_t offset) const;
   [[nodiscard]] int Line(NodeId id) const { return LineAt((*this)[id].start); }
 
-  /// The first node that the parser could not place or had to invent; kNoNode without an error
-  /// position.
+  /// The first kError node in the text: what is not in the tree, or where something is missing.
+  /// kNoNode if there is none.
   [[nodiscard]] NodeId first_error() const { return first_error_; }
   /// Whether the tree may lack parts of the text.
-  [[nodiscard]] bool has_error() const { return has_error_; }
-  [[nodiscard]] bool unparsed() const { return unparsed_; }
+  [[nodiscard]] bool has_error() const { return first_error_ != kNoNode; }
 
  private:
   std::string_view source_;
   std::vector<Node> nodes_;
   std::vector<uint32_t> line_starts_;
   NodeId first_error_ = kNoNode;
-  bool has_error_ = false;
-  bool unparsed_ = false;
 };
 
 }  // namespace assay::lint

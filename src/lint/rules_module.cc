@@ -13,7 +13,6 @@ namespace {
 bool BindsDynamically(const Module& module) {
   if (!module.names.star_imports().empty()) return true;
   for (NodeId node = 0; node < module.tree.size(); ++node) {
-    if (module.tree.kind(node) == Kind::kExec) return true;
     if (module.tree.kind(node) != Kind::kIdentifier) continue;
     const std::string_view text = module.tree.Text(node);
     if (text == "exec" || text == "eval" || text == "globals" || text == "locals" ||

@@ -189,9 +189,6 @@ void CheckNames(const Module& module, Findings* findings, LintReport* report) {
       case Kind::kImportFrom:
         CheckImportStatement(module, node, findings);
         break;
-      case Kind::kExec:
-        AddForbidden(*FindForbiddenBuiltin("exec"), "exec", tree.Line(node), findings);
-        break;
       default:
         break;
     }

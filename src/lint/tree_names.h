@@ -1,0 +1,95 @@
+// Names of the kinds of nodes, for tests.
+#pragma once
+
+#include <iterator>
+#include <string_view>
+
+#include "lint/parse_tree.h"
+
+namespace assay::lint {
+
+inline std::string_view NameOf(Kind kind) {
+  static constexpr std::string_view kNames[] = {
+      "other",
+      "error",
+      "module",
+      "identifier",
+      "dotted_name",
+      "import",
+      "import_from",
+      "future_import",
+      "aliased_import",
+      "relative_import",
+      "wildcard_import",
+      "expression_statement",
+      "return",
+      "raise",
+      "delete",
+      "pass",
+      "if",
+      "for",
+      "while",
+      "try",
+      "except_clause",
+      "finally_clause",
+      "with_item",
+      "function",
+      "class",
+      "decorated",
+      "decorator",
+      "parameters",
+      "lambda",
+      "lambda_parameters",
+      "default_parameter",
+      "typed_parameter",
+      "typed_default_parameter",
+      "list_splat_pattern",
+      "dict_splat_pattern",
+      "keyword_separator",
+      "positional_separator",
+      "block",
+      "global",
+      "nonlocal",
+      "argument_list",
+      "keyword_argument",
+      "list_splat",
+      "dict_splat",
+      "assignment",
+      "augmented_assignment",
+      "named_expression",
+      "pattern_list",
+      "tuple_pattern",
+      "list_pattern",
+      "expression_list",
+      "tuple",
+      "list",
+      "dictionary",
+      "pair",
+      "for_in_clause",
+      "as_pattern",
+      "as_pattern_target",
+      "case_pattern",
+      "attribute",
+      "subscript",
+      "call",
+      "conditional",
+      "boolean_operator",
+      "binary_operator",
+      "parenthesized",
+      "await",
+      "type",
+      "concatenated_string",
+      "string",
+      "string_start",
+      "string_content",
+      "string_end",
+      "escape",
+      "interpolation",
+      "none",
+      "at",
+  };
+  static_assert(std::size(kNames) == static_cast<size_t>(Kind::kCount));
+  return kNames[static_cast<size_t>(kind)];
+}
+
+}  // namespace assay::lint
