@@ -1,7 +1,6 @@
 #include "kernelgym/case_code.h"
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 #include <set>
 #include <vector>
@@ -18,7 +17,6 @@ using lint::NodeId;
 using lint::ParseTree;
 using Names = std::set<std::string_view>;
 
-constexpr std::chrono::milliseconds kParseLimit{500};
 constexpr size_t kMostDigits = 9;
 
 /// Functions of torch that give one tensor and reach nothing outside their arguments.
@@ -116,8 +114,7 @@ const Names& Methods() {
 /// Reads one get_cases() and refuses what is not plain arithmetic.
 class Extractor {
  public:
-  explicit Extractor(std::string_view source)
-      : source_(source), tree_(ParseTree::Parse(source, kParseLimit)) {}
+  explicit Extractor(std::string_view source) : source_(source), tree_(ParseTree::Parse(source)) {}
 
   Result<std::string> Run() {
     const NodeId function = FindFunction();

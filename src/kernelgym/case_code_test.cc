@@ -120,7 +120,7 @@ TEST(CaseCodeTest, RefusesEverythingElse) {
            "    return ...\n",
            "    return undefined\n",
            "    return torch.ones(4)\n    # \r    import os\n",
-           "    return torch.ones(4) # \f\n",
+           "    x = torch.ones(4) # \f\n    return x\n",
            "    return 'a\\\n'\n",
            "\treturn 1\n",
            "    return 't\xC3\xA4st'\n",
