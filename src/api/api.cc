@@ -6,6 +6,9 @@
 namespace assay {
 namespace {
 
+/// Of a verdict with its raw samples; whatever is sent is parsed on a thread that serves others.
+constexpr size_t kVerdictBytes = 1u << 20;
+
 using api::Body;
 using api::Operation;
 using api::Parameter;
@@ -180,7 +183,8 @@ std::vector<Operation> Lookups(const std::function<http::Handler(Handle)>& bound
        {},
        Json("RewardRequest", ""),
        {{200, Json("Reward", "Its worth.")}},
-       bound(api::ComputeRewardOf)},
+       bound(api::ComputeRewardOf),
+       kVerdictBytes},
   };
 }
 
@@ -211,7 +215,8 @@ void AddApi(http::Router* router, ApiContext context) {
     reply(http::Response::Text(*document, 200, "application/json"));
   };
   for (Operation& operation : operations)
-    router->Add(operation.method, operation.path, operation.scope, std::move(operation.handler));
+    router->Add(operation.method, operation.path, operation.scope, std::move(operation.handler),
+                operation.body_bytes);
 }
 
 }  // namespace assay

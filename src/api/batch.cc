@@ -155,7 +155,9 @@ class Batch : public std::enable_shared_from_this<Batch> {
 Result<std::vector<JobRequest>> ParseBatch(const Api& api, const Request& request) {
   std::vector<JobRequest> lines;
   size_t number = 0;
-  for (const std::string_view text : Split(request.body, '\n')) {
+  for (std::string_view rest = request.body; !rest.empty();) {
+    const std::string_view text = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(rest.size(), text.size() + 1));
     ++number;
     if (Trim(text).empty()) continue;
     if (lines.size() == api->limits.max_batch)

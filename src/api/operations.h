@@ -35,6 +35,7 @@ struct Operation {
   std::optional<Body> request;
   std::vector<std::pair<int, Body>> responses;  ///< without the errors that all have
   http::Handler handler;
+  size_t body_bytes = 0;  ///< of the largest body; 0: the server's limit
 };
 
 /// The OpenAPI 3.1 document of `operations`; `schemas` are its components.

@@ -136,6 +136,7 @@ class EpisodeRun : public std::enable_shared_from_this<EpisodeRun> {
   void Await(const std::string& ticket, TimePoint deadline, Reply reply);
   void OnJob(const std::weak_ptr<Wait>& weak, const Job& job);
   void Answer(const std::string& ticket, const Job& job, const Reply& reply);
+  void AnswerLater(const Wait& wait, const std::string& why);
   void OnDeadline(const std::weak_ptr<Wait>& weak);
   [[nodiscard]] bool Take(const std::shared_ptr<Wait>& wait);
   Envelope Judge(const std::string& ticket, const json::object& verdict, const Job* job,

@@ -26,8 +26,8 @@ void EpisodeRun::Await(const std::string& ticket, TimePoint deadline, Reply repl
     waits_.push_back(wait);
   }
   const std::weak_ptr<Wait> weak = wait;
-  Result<std::shared_ptr<void>> job = host_->context.jobs->WhenDone(
-      ticket, [self = shared_from_this(), weak](const Job& done) { self->OnJob(weak, done); });
+  Result<std::shared_ptr<void>> job = host_->context.jobs->WhenDoneOrKept(
+      ticket, [self = shared_from_this(), weak](const Job& told) { self->OnJob(weak, told); });
   if (!job.ok()) {
     if (!Take(wait)) return;
     std::unique_lock lock(mutex_);
@@ -53,6 +53,8 @@ bool EpisodeRun::Take(const std::shared_ptr<Wait>& wait) {
 void EpisodeRun::OnJob(const std::weak_ptr<Wait>& weak, const Job& job) {
   const std::shared_ptr<Wait> wait = weak.lock();
   if (wait == nullptr || !Take(wait)) return;
+  if (job.state != JobState::kDone)
+    return AnswerLater(*wait, "The server is going down; it is kept and judged after the restart.");
   Answer(wait->ticket, job, wait->reply);
 }
 
@@ -67,15 +69,17 @@ void EpisodeRun::Answer(const std::string& ticket, const Job& job, const Reply& 
 
 void EpisodeRun::OnDeadline(const std::weak_ptr<Wait>& weak) {
   const std::shared_ptr<Wait> wait = weak.lock();
-  if (wait == nullptr || !Take(wait)) return;
+  if (wait != nullptr && Take(wait)) AnswerLater(*wait, "Still being judged.");
+}
+
+void EpisodeRun::AnswerLater(const Wait& wait, const std::string& why) {
   std::unique_lock lock(mutex_);
-  const Ticket* ticket = episode_.Find(wait->ticket);
-  Envelope queued{
-      .observation = Observation(QueuedObservation(Context(), *ticket, "Still being judged.")),
-      .reward = 0,
-      .done = episode_.done()};
+  const Ticket* ticket = episode_.Find(wait.ticket);
+  Envelope queued{.observation = Observation(QueuedObservation(Context(), *ticket, why)),
+                  .reward = 0,
+                  .done = episode_.done()};
   lock.unlock();
-  wait->reply(std::move(queued));
+  wait.reply(std::move(queued));
 }
 
 /// Settles a ticket by its verdict and makes the reply, which pays if it is the first to report it.

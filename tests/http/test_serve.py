@@ -110,6 +110,29 @@ def test_drain_answers_the_step_in_work_before_it_closes(serve):
     assert (opcode, close_code(payload)) == (8, 1012)
 
 
+def test_drain_gives_a_ticket_for_the_step_that_waits(serve):
+    server = serve("--echo-delay-ms", 1500, "--jobs", 1)
+    sockets = [Client(server.port), Client(server.port)]
+    for running, socket in enumerate(sockets):
+        assert socket.upgrade() == 101
+        socket.ask({"type": "reset", "data": {"task_id": "assay/relu"}})
+        code = f"class ModelNew: pass  # {running}"
+        socket.frame(1, json.dumps({"type": "step", "data": {"code": code}}).encode())
+        depth = {"running": 1, "queued": running}
+        assert eventually(lambda: depth.items() <= json.loads(server.request("GET", "/v1/queue")[2]).items())
+    started = time.monotonic()
+    server.signal(TERM)
+    waits = json.loads(sockets[1].read_frame()[1])["data"]["observation"]
+    assert waits["status"] == "queued" and waits["ticket"] and "restart" in waits["feedback"]
+    assert time.monotonic() - started < 1.4, "before the other one was judged"
+    assert json.loads(sockets[0].read_frame()[1])["data"]["observation"]["status"] != "queued"
+    for socket in sockets:
+        opcode, payload = socket.read_frame()
+        assert (opcode, close_code(payload)) == (8, 1012)
+        socket.frame(8, payload[:2])
+    assert server.wait() == 0 and time.monotonic() - started < 10
+
+
 def test_a_second_signal_stops_at_once_and_loses_nothing(serve, tmp_path):
     store = tmp_path / "kept.db"
     server = serve("--echo-delay-ms", 60_000, store=store)
@@ -164,6 +187,15 @@ def test_oversize_bodies_and_frames(serve):
         opcode, payload = client.read_frame()
         assert (opcode, close_code(payload)) == (8, 1009)
         assert b"bytes at most" in payload
+
+
+def test_bodies_that_nobody_needs_so_large(serve):
+    server = serve()
+    status, _, text = server.request("POST", "/v1/rewards", b'{"verdict": {}}' + b" " * (1 << 20))
+    assert status == 413 and "1048576" in text
+    started = time.monotonic()
+    assert server.request("POST", "/v1/batches", b"\n" * (15 << 20))[0] == 400
+    assert time.monotonic() - started < 5
 
 
 def test_invalid_utf8(serve):
