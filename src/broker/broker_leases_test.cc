@@ -4,7 +4,6 @@
 #include "broker/broker_testing.h"
 #include "broker/echo_runner.h"
 #include "broker/runner_pool.h"
-#include "broker/sqlite.h"
 #include "verdict/schema_check.h"
 
 namespace assay {
@@ -150,43 +149,6 @@ TEST(Cancel, QueuedEndsAtOnceRunningWhenItsWorkerSaysSo) {
   EXPECT_FALSE((*broker->Lease("w", Seconds(0.01), Seconds(0))).has_value());
 }
 
-TEST(Cancel, ThenDoesNotWaitForTheDisk) {
-  const test::TempFolder folder;
-  BrokerOptions options;
-  options.path = folder.File("s.db");
-  const std::unique_ptr<Broker> broker = test::OpenBroker(options);
-  const std::string running = SubmitId(broker.get());
-  const Delivery delivery = LeaseOne(broker.get());
-  const std::string queued = SubmitId(broker.get());
-  std::mutex mutex;
-  std::map<std::string, Status> answers;
-  const auto answered = [&] {
-    const std::lock_guard guard(mutex);
-    return answers.size();
-  };
-  const std::unique_ptr<Database> other =
-      *Database::Open({.path = options.path, .read_only = false});
-  ASSERT_TRUE(other->Execute("BEGIN IMMEDIATE").ok());  // nobody else can write
-  for (const std::string& id : {running, queued})
-    broker->CancelThen(id, [&, id](const Status& status) {
-      const std::lock_guard guard(mutex);
-      answers.emplace(id, status);
-    });
-  EXPECT_EQ(answered(), 0U);
-  ASSERT_TRUE(other->Execute("COMMIT").ok());
-  EXPECT_TRUE(test::Eventually([&] { return answered() == 2; }));
-  EXPECT_TRUE(answers.at(running).ok());
-  EXPECT_TRUE(*delivery.cancelled);
-  EXPECT_TRUE(answers.at(queued).ok());
-  EXPECT_EQ(StatusOf(*broker->Get(queued)), "cancelled");
-  broker->CancelThen("none", [&](const Status& status) {
-    const std::lock_guard guard(mutex);
-    answers.emplace("none", status);
-  });
-  EXPECT_TRUE(test::Eventually([&] { return answered() == 3; }));
-  EXPECT_EQ(answers.at("none").error().code, ErrorCode::kNotFound);
-}
-
 TEST(Cancel, AVerdictThatWasFasterStays) {
   const std::unique_ptr<Broker> broker = test::OpenBroker();
   const std::string id = SubmitId(broker.get());
@@ -257,48 +219,6 @@ TEST(Watch, TellsEveryChangeInOrderAndTheEndOnce) {
   EXPECT_EQ(broker->WhenDone("none", [](const Job&) {}).error().code, ErrorCode::kNotFound);
   const std::lock_guard guard(mutex);
   EXPECT_EQ(done, 1);
-}
-
-TEST(Watch, ADrainTellsWhoWaitsForWhatWaits) {
-  const std::unique_ptr<Broker> broker = test::OpenBroker();
-  const std::string running = SubmitId(broker.get());
-  const std::string queued = SubmitId(broker.get());
-  const Delivery delivery = LeaseOne(broker.get());
-  std::mutex mutex;
-  std::map<std::string, std::vector<std::string>> told;
-  const auto tell = [&](const char* who) {
-    return [&, who](const Job& job) {
-      const std::lock_guard guard(mutex);
-      told[who].push_back(job.state == JobState::kDone     ? StatusOf(job)
-                          : job.state == JobState::kQueued ? "queued"
-                                                           : "running");
-    };
-  };
-  const auto count = [&](const char* who, size_t times) {
-    return test::Eventually([&] {
-      const std::lock_guard guard(mutex);
-      return told[who].size() == times;
-    });
-  };
-  const auto of_running = *broker->WhenDoneOrKept(running, tell("running"));
-  const auto of_queued = *broker->WhenDoneOrKept(queued, tell("queued"));
-  const auto patient = *broker->WhenDone(queued, tell("patient"));
-  const auto watch = *broker->Watch(queued, tell("watch"));
-  broker->Drain();
-  EXPECT_TRUE(count("queued", 1));
-  EXPECT_TRUE(count("watch", 1));
-  // Who comes later is told at once; what is judged is still awaited, even if it comes back.
-  const auto late = *broker->WhenDoneOrKept(queued, tell("late"));
-  EXPECT_TRUE(count("late", 1));
-  EXPECT_TRUE(count("running", 0));
-  ASSERT_TRUE(broker->Return(delivery, /*lost=*/true, "it broke").ok());
-  EXPECT_TRUE(count("running", 1));
-  ASSERT_TRUE(broker->Cancel(queued).ok());
-  EXPECT_TRUE(count("patient", 1));
-  const std::lock_guard guard(mutex);
-  EXPECT_THAT(told["running"], ElementsAre("queued"));
-  EXPECT_THAT(told["queued"], ElementsAre("queued"));  // not again for its end
-  EXPECT_THAT(told["patient"], ElementsAre("cancelled"));
 }
 
 TEST(Watch, AHandleThatIsGoneIsNotCalled) {

@@ -410,8 +410,7 @@ Result<int64_t> SqliteStore::LastSequence() {
   return Pragma(db_.get(), "SELECT coalesce(max(sequence), 0) FROM jobs");
 }
 
-/// The last of the `visit` jobs that one listing looks at; 0: they are not so many. Only what an
-/// index finds is asked for here, so that this looks at no more either.
+/// The last of the jobs that one listing may look at; 0: they are fewer. Asks what an index knows.
 Result<int64_t> SqliteStore::Horizon(const JobQuery& wanted) {
   const std::string sql = fmt::format(
       "SELECT sequence FROM jobs WHERE {} sequence < ?2 ORDER BY sequence DESC LIMIT 1 "
@@ -420,8 +419,8 @@ Result<int64_t> SqliteStore::Horizon(const JobQuery& wanted) {
       : !wanted.task_id.empty() ? "task_id = ?1 AND"
                                 : "");
   Query query(db_.get(), sql.c_str());
-  if (!wanted.owner.empty() || !wanted.task_id.empty())
-    query.Bind(1, wanted.owner.empty() ? wanted.task_id : wanted.owner);
+  const std::string& key = wanted.owner.empty() ? wanted.task_id : wanted.owner;
+  if (!key.empty()) query.Bind(1, key);
   query.Bind(2, wanted.before).Bind(3, static_cast<int64_t>(wanted.visit) - 1);
   if (query.Step()) return query.Int(0);
   if (!query.status().ok()) return query.status().error();
@@ -430,15 +429,14 @@ Result<int64_t> SqliteStore::Horizon(const JobQuery& wanted) {
 
 Result<JobPage> SqliteStore::List(const JobQuery& wanted) {
   JobPage page;
-  ASSAY_ASSIGN_OR_RETURN(const int64_t horizon, Horizon(wanted));
+  ASSAY_ASSIGN_OR_RETURN(page.next, Horizon(wanted));
   const std::string sql = "SELECT " ASSAY_JOB_COLUMNS " FROM jobs j " + Matches(wanted) +
                           "AND j.sequence >= ?6 ORDER BY j.sequence DESC LIMIT ?7";
   Query query(db_.get(), sql.c_str());
   BindMatches(&query, wanted);
-  query.Bind(6, horizon).Bind(7, static_cast<int64_t>(wanted.limit) + 1);
+  query.Bind(6, page.next).Bind(7, static_cast<int64_t>(wanted.limit) + 1);
   while (query.Step()) page.jobs.push_back(ReadJob(query).job);
   if (!query.status().ok()) return query.status().error();
-  page.next = horizon;
   CutToLimit(wanted, &page);
   return page;
 }

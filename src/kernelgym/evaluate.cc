@@ -220,7 +220,7 @@ void Service::Took(const std::shared_ptr<Batch>& batch, size_t index, Tasks::Acc
       lock.unlock();
       return PumpLater(batch);
     }
-    batch->tasks[index] = {};  // the job has it now
+    batch->tasks[index] = std::string();  // the job has it now; {} would keep its memory
     ++batch->next;
     ++batch->running;
   }
