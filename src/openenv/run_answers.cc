@@ -164,9 +164,12 @@ bool EpisodeRun::Cancel(const std::string& given, TimePoint deadline, Reply repl
     if (id.empty() && episode_.Open() != nullptr) id = episode_.Open()->id;
     if (episode_.Find(id) == nullptr) return false;
   }
-  if (const Status status = host_->context.jobs->Cancel(id); !status.ok())
-    LogDebug("openenv: cancel {}: {}", id, status.error().message);
-  return Poll(id, deadline, std::move(reply));
+  host_->context.jobs->CancelThen(id, [self = shared_from_this(), id, deadline,
+                                       reply = std::move(reply)](const Status& status) {
+    if (!status.ok()) LogDebug("openenv: cancel {}: {}", id, status.error().message);
+    (void)self->Poll(id, deadline, reply);
+  });
+  return true;
 }
 
 void EpisodeRun::CancelOpen() {
@@ -176,7 +179,7 @@ void EpisodeRun::CancelOpen() {
     for (const Ticket& ticket : episode_.tickets())
       if (!ticket.settled) open.push_back(ticket.id);
   }
-  for (const std::string& id : open) (void)host_->context.jobs->Cancel(id).ok();
+  for (const std::string& id : open) host_->context.jobs->CancelThen(id, [](const Status&) {});
 }
 
 void EpisodeRun::Abandon() {
