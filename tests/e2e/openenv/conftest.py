@@ -46,7 +46,8 @@ class Environments:
 
     def _make(self, name: str) -> Path:
         requirements = ENVIRONMENTS[name]
-        key = hashlib.sha256(f"{requirements}{sys.version}".encode()).hexdigest()[:12]
+        seen = sys.prefix if name in OVER_TORCH else ""
+        key = hashlib.sha256(f"{requirements}{sys.version}{seen}".encode()).hexdigest()[:12]
         folder = CACHE / f"{name}-{key}"
         python = folder / "bin/python"
         if not (folder / "complete").exists():
