@@ -3,7 +3,6 @@
 
 #include <fstream>
 #include <mutex>
-#include <thread>
 
 #include "base/temp_folder.h"
 #include "http/testing.h"
@@ -115,7 +114,8 @@ TEST(Hostile, AKeyHasAShareOfTheBytes) {
   limits.inflight_bytes = 1 << 20;
   ListenOptions listen;
   listen.keys = Keys("a key-of-a-0123456789 submit\nb key-of-b-0123456789 submit\n");
-  TestServer test(MakeRouter(), limits, listen);
+  MetricRegistry metrics;
+  TestServer test(MakeRouter(), limits, listen, &metrics);
   const auto begin = [&](const std::string& fields, size_t sent) {
     auto client = std::make_unique<RawClient>(test.port);
     client->Send(
@@ -124,7 +124,9 @@ TEST(Hostile, AKeyHasAShareOfTheBytes) {
     return client;
   };
   const auto first = begin(kKey, 200'000);
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));  // they are counted
+  ASSERT_TRUE(Eventually([&] {
+    return metrics.ToPrometheus().find("\nassay_http_inflight_bytes 200000\n") != std::string::npos;
+  }));
   EXPECT_EQ(StatusOf(begin(kKey, 250'000)->ReadAll()), 503);
   for (const char* other : {"X-API-Key: key-of-b-0123456789\r\n", ""})
     EXPECT_EQ(BodyOf(begin(other, 250'000)->ReadResponse()), "250000") << other;

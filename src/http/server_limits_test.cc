@@ -185,13 +185,15 @@ TEST(Limits, TooManyConnections) {
 TEST(Limits, LargeBodiesTogether) {
   Limits limits;
   limits.inflight_bytes = 200'000;
-  TestServer test(MakeRouter(), limits);
+  MetricRegistry metrics;
+  TestServer test(MakeRouter(), limits, {}, &metrics);
   RawClient first(test.port);
   first.Send(
       "POST /echo HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 150000\r\n\r\n");
   EXPECT_EQ(first.ReadResponse(), "HTTP/1.1 100 Continue\r\n\r\n");
   first.Send(std::string(140'000, 'y'));
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));  // they are counted
+  ASSERT_TRUE(
+      Eventually([&] { return CounterValue(metrics, "assay_http_inflight_bytes") >= 140'000; }));
   RawClient second(test.port);
   second.Send(Post("/echo", std::string(150'000, 'x')));
   const std::string refused = second.ReadAll();

@@ -111,7 +111,7 @@ def test_drain_answers_the_step_in_work_before_it_closes(serve):
 
 
 def test_drain_gives_a_ticket_for_the_step_that_waits(serve):
-    server = serve("--echo-delay-ms", 1500, "--jobs", 1)
+    server = serve("--echo-delay-ms", 4000, "--jobs", 1)
     sockets = [Client(server.port), Client(server.port)]
     for running, socket in enumerate(sockets):
         assert socket.upgrade() == 101
@@ -124,13 +124,13 @@ def test_drain_gives_a_ticket_for_the_step_that_waits(serve):
     server.signal(TERM)
     waits = json.loads(sockets[1].read_frame()[1])["data"]["observation"]
     assert waits["status"] == "queued" and waits["ticket"] and "restart" in waits["feedback"]
-    assert time.monotonic() - started < 1.4, "before the other one was judged"
+    assert time.monotonic() - started < 3.5, "before the other one was judged"
     assert json.loads(sockets[0].read_frame()[1])["data"]["observation"]["status"] != "queued"
     for socket in sockets:
         opcode, payload = socket.read_frame()
         assert (opcode, close_code(payload)) == (8, 1012)
         socket.frame(8, payload[:2])
-    assert server.wait() == 0 and time.monotonic() - started < 10
+    assert server.wait() == 0 and time.monotonic() - started < 15
 
 
 def test_a_second_signal_stops_at_once_and_loses_nothing(serve, tmp_path):
