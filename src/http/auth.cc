@@ -144,4 +144,10 @@ bool KeyRing::StillGood(const Identity& who) const {
   });
 }
 
+bool KeyWatch::Withdrawn(const Identity& who) {
+  if (keys_ == nullptr || keys_->generation() == seen_) return false;
+  Begin();
+  return !who.key_id.empty() && !keys_->StillGood(who);
+}
+
 }  // namespace assay::http

@@ -77,4 +77,19 @@ class KeyRing {
   std::atomic<uint64_t> generation_{0};
 };
 
+/// Notices that a key was withdrawn by a reload. One per connection.
+class KeyWatch {
+ public:
+  /// `keys` outlives it; null: no keys are used, and none is ever withdrawn.
+  explicit KeyWatch(const KeyRing* keys) : keys_(keys) { Begin(); }
+  /// From now on.
+  void Begin() { seen_ = keys_ == nullptr ? 0 : keys_->generation(); }
+  /// Whether a reload since has withdrawn the key of `who`; true once.
+  [[nodiscard]] bool Withdrawn(const Identity& who);
+
+ private:
+  const KeyRing* keys_;
+  uint64_t seen_ = 0;
+};
+
 }  // namespace assay::http

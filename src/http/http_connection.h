@@ -36,7 +36,8 @@ class HttpConnection final : public Connection,
         place_(std::move(accepted.place)),
         wake_(loop.context()),
         buffer_(limits_.header_bytes + kFraming),
-        inflight_(site_->shared.get()) {}
+        inflight_(site_->shared.get()),
+        key_watch_(site_->keys.get()) {}
 
   void Start() {
     loop_.Add(this->shared_from_this());
@@ -82,7 +83,6 @@ class HttpConnection final : public Connection,
   void Dispatch(const Reply& reply);
   void Enter(Phase phase, std::optional<Seconds> limit);
   [[nodiscard]] bool PeerIsGone(TimePoint now);
-  [[nodiscard]] bool KeyIsGone();
   void Finished(int status, size_t bytes);
   Response Problem(int status, std::string_view message) {
     return site_->router->Refusal(request_, status, message);
@@ -107,7 +107,7 @@ class HttpConnection final : public Connection,
   Phase phase_ = Phase::kHandshake;
   TimePoint deadline_ = TimePoint::max();
   TimePoint half_closed_ = TimePoint::max();  ///< since when the client sends no more
-  uint64_t keys_seen_ = 0;
+  KeyWatch key_watch_;
   size_t body_bytes_ = 0;   ///< that the current request may have
   bool first_ = true;       ///< no request has come yet
   bool keep_alive_ = true;  ///< after the current response
@@ -129,7 +129,7 @@ template <typename Stream>
 void HttpConnection<Stream>::Tick(TimePoint now) {
   if (aborted_) return;
   if (phase_ == Phase::kWorking || phase_ == Phase::kStreaming) {
-    const bool withdrawn = KeyIsGone();
+    const bool withdrawn = key_watch_.Withdrawn(request_.who);
     if (withdrawn) site_->shared->CountDrop("key_withdrawn");
     if (withdrawn || PeerIsGone(now)) return Abort();
   }
@@ -162,14 +162,6 @@ bool HttpConnection<Stream>::PeerIsGone(TimePoint now) {
   if ((look.revents & (POLLERR | POLLHUP)) != 0 || phase_ == Phase::kStreaming) return true;
   half_closed_ = std::min(half_closed_, now);
   return now - half_closed_ >= limits_.half_closed;
-}
-
-/// Whether the key was withdrawn that the request came with.
-template <typename Stream>
-bool HttpConnection<Stream>::KeyIsGone() {
-  if (site_->keys == nullptr || site_->keys->generation() == keys_seen_) return false;
-  keys_seen_ = site_->keys->generation();
-  return !request_.who.key_id.empty() && !site_->keys->StillGood(request_.who);
 }
 
 template <typename Stream>
@@ -254,7 +246,7 @@ std::optional<Response> HttpConnection<Stream>::Examine(bool upgrade) {
     request_.who.scope = Scope::kAdmin;
     place_.Known();
   } else {
-    keys_seen_ = site_->keys->generation();
+    key_watch_.Begin();
     request_.who = site_->keys->Authenticate(request_, upgrade && site_->token_query, peer_group_);
   }
   std::erase_if(request_.query, [](const auto& item) { return item.first == "token"; });
@@ -319,9 +311,7 @@ Awaitable<bool> HttpConnection<Stream>::ReadBody() {
   }
   parser_->body_limit(body_bytes_);
   parser_->eager(true);
-  const std::string holder = site_->keys == nullptr          ? ""
-                             : request_.who.key_name.empty() ? "@" + peer_group_
-                                                             : request_.who.key_name;
+  const std::string holder = site_->Holder(request_.who, peer_group_);
   while (!parser_->is_done()) {
     const auto [error, size] =
         co_await beast_http::async_read_some(stream_, buffer_, *parser_, kTuple);

@@ -113,6 +113,13 @@ struct Site {
   /// whose name was made to resolve to this machine.
   std::vector<std::string> hosts;
   std::shared_ptr<Shared> shared;
+
+  /// Whose bytes in flight a client's are (see Shared::EnterBytes): its key's, its address's
+  /// without one, nobody's where no keys are used.
+  [[nodiscard]] std::string Holder(const Identity& who, const std::string& address) const {
+    if (keys == nullptr) return "";
+    return who.key_name.empty() ? "@" + address : who.key_name;
+  }
 };
 
 }  // namespace assay::http

@@ -35,7 +35,8 @@ class WebSocketConnection final : public Connection,
         place_(std::move(place)),
         peer_(std::move(peer)),
         inflight_(site_->shared.get()),
-        answers_read_(loop.executor()) {
+        answers_read_(loop.executor()),
+        key_watch_(site_->keys.get()) {
     site_->shared->websockets.fetch_add(1);
   }
   ~WebSocketConnection() override { site_->shared->websockets.fetch_sub(1); }
@@ -102,8 +103,7 @@ class WebSocketConnection final : public Connection,
   TimePoint message_deadline_ = TimePoint::max();  ///< of one that has come in part
   TimePoint next_ping_ = TimePoint::max();
   TimePoint last_heard_ = Clock::now();
-  std::string holder_;  ///< who the bytes in flight are counted for
-  uint64_t keys_seen_ = 0;
+  KeyWatch key_watch_;
   bool is_writing_ = false;
   bool is_closing_ = false;
   bool aborted_ = false;
@@ -167,10 +167,7 @@ template <typename Stream>
 void WebSocketConnection<Stream>::Open(Request request, const WebSocketFactory& factory) {
   who_ = request.who;
   request_id_ = request.id;
-  if (site_->keys != nullptr) {
-    keys_seen_ = site_->keys->generation();
-    holder_ = who_.key_name.empty() ? "@stranger" : who_.key_name;
-  }
+  key_watch_.Begin();
   next_ping_ = DeadlineIn(limits_.ping);
   last_heard_ = Clock::now();
   outbox_ = std::make_shared<Outbox>(
@@ -218,7 +215,7 @@ Awaitable<void> WebSocketConnection<Stream>::ReadMessages() {
     } else if (buffer_.size() > limits_.message_bytes) {
       buffer_ = {};
       StartClose(1009, fmt::format("a message may have {} bytes at most", limits_.message_bytes));
-    } else if (!inflight_.Hold(buffer_.size(), holder_)) {
+    } else if (!inflight_.Hold(buffer_.size(), site_->Holder(who_, peer_))) {
       buffer_ = {};
       StartClose(1013, "too many large messages at once; try again later");
     } else if (ws_.is_message_done()) {
@@ -336,10 +333,8 @@ void WebSocketConnection<Stream>::Tick(TimePoint now) {
   } else if (site_->shared->draining.load() && !is_writing_ && outbox_->bytes() == 0 &&
              !session_->Busy()) {
     StartClose(1012, "the server is restarting");
-  } else if (site_->keys != nullptr && site_->keys->generation() != keys_seen_) {
-    keys_seen_ = site_->keys->generation();
-    if (!who_.key_id.empty() && !site_->keys->StillGood(who_))
-      StartClose(1008, "the key was withdrawn");
+  } else if (key_watch_.Withdrawn(who_)) {
+    StartClose(1008, "the key was withdrawn");
   } else if (now >= next_ping_) {
     next_ping_ = TimePoint::max();
     Ping();

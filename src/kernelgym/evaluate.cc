@@ -23,8 +23,7 @@ constexpr const char* kBatchStillJudged =
 
 constexpr const char* kBatchKept =
     "The server stops. Nothing is lost: what was accepted is kept and will be judged after the "
-    "next "
-    "start. Send the batch again then.";
+    "next start. Send the batch again then.";
 
 /// Between two looks for room in the queue, at most: one also sees that the server stops.
 constexpr Seconds kLongestNap{2};
