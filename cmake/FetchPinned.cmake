@@ -1,19 +1,19 @@
-# assay_fetch_pinned(<out> ARCHIVE <file> SHA256 <hash> FOLDER <folder> HAS <file> URL <url> [ONCE])
+# assay_fetch_pinned(<out> ARCHIVE <file> SHA256 <hash> FOLDER <folder> HAS <file> URL <url>)
 #
 # A source that is not committed: the first configure takes its archive from `URL` into <source>/.deps; later
 # ones need no network. The archive is checked against the hash, and unpacked unless `FOLDER` has `HAS`. Sets
 # <out> to the unpacked `FOLDER`; to nothing where the archive cannot be had, and <out>_PROBLEM to why: what
 # follows from that is the caller's to say.
-# ONCE: a build folder that failed to fetch it does not try again; waiting for no network takes a while.
+# A build folder that failed to fetch it does not try again: waiting for no network takes a while.
 # An archive that is another than the pinned one always ends the configure.
 function(assay_fetch_pinned out)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "ONCE" "ARCHIVE;SHA256;FOLDER;HAS;URL" "")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "ARCHIVE;SHA256;FOLDER;HAS;URL" "")
   set(deps ${CMAKE_SOURCE_DIR}/.deps)
   set(archive ${deps}/${arg_ARCHIVE})
   set(${out} "" PARENT_SCOPE)
   if(NOT EXISTS ${archive})
     string(MAKE_C_IDENTIFIER "ASSAY_UNREACHABLE_${arg_ARCHIVE}" memory)
-    if(arg_ONCE AND DEFINED CACHE{${memory}})
+    if(DEFINED CACHE{${memory}})
       set(${out}_PROBLEM "$CACHE{${memory}}" PARENT_SCOPE)
       return()
     endif()
@@ -27,9 +27,7 @@ function(assay_fetch_pinned out)
     set(problem "${arg_URL}: ${status}")
     if(NOT code EQUAL 0)
       file(REMOVE_RECURSE ${staging})
-      if(arg_ONCE)
-        set(${memory} "${problem}" CACHE INTERNAL "why ${arg_ARCHIVE} could not be fetched")
-      endif()
+      set(${memory} "${problem}" CACHE INTERNAL "why ${arg_ARCHIVE} could not be fetched")
       set(${out}_PROBLEM "${problem}" PARENT_SCOPE)
       return()
     endif()

@@ -20,7 +20,7 @@ if(ASSAY_MIMALLOC_SOURCE)
   set(source ${ASSAY_MIMALLOC_SOURCE})
 else()
   set(name mimalloc-2.0.9+ds)
-  assay_fetch_pinned(source ONCE
+  assay_fetch_pinned(source
     ARCHIVE ${name}.tar.xz
     SHA256 cbc9d207ff105ad1f0cb739c378076143a6452b8d0624309cea0abfb040e972b
     URL http://deb.debian.org/debian/pool/main/m/mimalloc/mimalloc_2.0.9+ds.orig.tar.xz

@@ -7,7 +7,6 @@ namespace {
 
 constexpr int kMaxPriority = 100;
 constexpr size_t kMaxName = 128;
-constexpr std::string_view kOnlyOwner = "local";  ///< see http::Identity
 /// What ids begin with that the service makes.
 constexpr std::string_view kMade = "sub";
 
@@ -123,7 +122,7 @@ json::object BriefVerdict(const json::object& verdict) {
 }
 
 std::string JobIdOf(std::string_view owner, std::string_view name) {
-  if (owner.empty() || owner == kOnlyOwner) return std::string(name);
+  if (owner.empty() || owner == http::kLocal) return std::string(name);
   return fmt::format("{}@{}", name, owner);
 }
 

@@ -242,7 +242,7 @@ std::optional<Response> HttpConnection<Stream>::Examine(bool upgrade) {
     return Problem(malformed->status, malformed->message);
   }
   if (site_->keys == nullptr) {
-    request_.who.key_name = "local";
+    request_.who.key_name = kLocal;
     request_.who.scope = Scope::kAdmin;
     place_.Known();
   } else {

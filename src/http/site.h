@@ -104,7 +104,7 @@ class InflightBytes {
 /// What a listener serves and to whom; fixed once it listens.
 struct Site {
   std::shared_ptr<const Router> router;
-  std::shared_ptr<KeyRing> keys;  ///< null: everybody is "local" and may do everything
+  std::shared_ptr<KeyRing> keys;  ///< null: everybody is kLocal and may do everything
   bool token_query = false;       ///< WebSocket upgrades may carry the key as ?token=
   /// Origins of web pages that may use it beside its own; "*": all. Browsers name the page's
   /// origin; other clients name none and are not asked.
