@@ -2,6 +2,7 @@
 
 #include "api/handlers.h"
 #include "api/operations.h"
+#include "http/limits.h"
 
 namespace assay {
 namespace {
@@ -54,7 +55,8 @@ std::vector<Operation> Submissions(const ApiContext& context,
        Json("SubmissionRequest", ""),
        {{200, Json("Submission", "Judged.")},
         {202, Json("Submission", "Accepted; ask again at Location.")}},
-       bound(api::CreateSubmission)},
+       bound(api::CreateSubmission),
+       http::kSourceBody},
       {"GET",
        "/v1/submissions",
        Scope::kRead,

@@ -50,6 +50,7 @@ class HttpConnection final : public Connection,
   }
   void Abort() override {
     aborted_ = true;
+    gone_->store(true);
     ErrorCodeOf ignored;
     boost::beast::get_lowest_layer(stream_).close(ignored);
     wake_.cancel();
@@ -101,6 +102,7 @@ class HttpConnection final : public Connection,
   Timer wake_;
   boost::beast::flat_buffer buffer_;
   std::optional<Parser> parser_;
+  const std::shared_ptr<std::atomic<bool>> gone_ = std::make_shared<std::atomic<bool>>(false);
   Request request_;  ///< the current one; after Answer() has begun without its body
   InflightBytes inflight_;
   TimePoint started_{};
@@ -372,6 +374,7 @@ void HttpConnection<Stream>::Dispatch(const Reply& reply) {
   if (const auto origin = request_.headers.Find("Origin"); origin)
     kept.headers.Add("Origin", std::string(*origin));
   Request request = std::exchange(request_, std::move(kept));
+  request.gone = gone_;
   try {
     site_->router->Dispatch(std::move(request), reply);
   } catch (const std::exception& exception) {

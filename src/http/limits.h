@@ -6,6 +6,12 @@
 
 namespace assay::http {
 
+/// The largest bodies of routes that need less than the server's limit: what is parsed on a serving
+/// thread shall be no longer than somebody has use for. JSON may spell a byte with six, so the
+/// second has room for a source of 1 MiB.
+inline constexpr size_t kSmallBody = 1u << 20;
+inline constexpr size_t kSourceBody = 8u << 20;
+
 /// What one client may cost. Every buffer and every wait of a connection has its bound here.
 struct Limits {
   size_t header_bytes = 16u << 10;   ///< request line and fields; 431

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -26,6 +27,11 @@ class Headers {
   std::vector<std::pair<std::string, std::string>> fields_;
 };
 
+/// Set once the client has hung up: what would be made for it alone need not be. Null: not known.
+using ClientGone = std::shared_ptr<const std::atomic<bool>>;
+
+inline bool HasGone(const ClientGone& gone) { return gone != nullptr && gone->load(); }
+
 /// One request, read completely and within the listener's limits. Plain data: handlers know nothing
 /// of sockets, so they are tested without a network.
 struct Request {
@@ -38,6 +44,7 @@ struct Request {
   std::string peer;  ///< "127.0.0.1:53122"
   std::string id;    ///< X-Request-ID if the client sent a sane one, else made; for every log line
   Identity who;      ///< who the key says it is; the router has checked the route's scope
+  ClientGone gone{};  ///< may change while the request is in work
 
   [[nodiscard]] std::optional<std::string_view> Query(std::string_view name) const;
   [[nodiscard]] std::string_view Captured(std::string_view name) const;  ///< "" when there is none

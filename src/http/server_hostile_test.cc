@@ -50,10 +50,6 @@ Router MakeRouter(const std::shared_ptr<Kept>& kept = std::make_shared<Kept>()) 
   return router;
 }
 
-std::shared_ptr<KeyRing> Keys(const std::string& text) {
-  return std::make_shared<KeyRing>(*ParseKeys(text));
-}
-
 constexpr const char* kChunked =
     "POST /size HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
 

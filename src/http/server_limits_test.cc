@@ -33,12 +33,6 @@ Router MakeRouter() {
   return router;
 }
 
-std::shared_ptr<KeyRing> Keys(const std::string& text) {
-  Result<std::vector<ApiKey>> keys = ParseKeys(text);
-  EXPECT_TRUE(keys.ok());
-  return std::make_shared<KeyRing>(*std::move(keys));
-}
-
 double CounterValue(const MetricRegistry& registry, const std::string& series) {
   const std::string text = registry.ToPrometheus();
   const size_t at = text.find("\n" + series + " ");

@@ -145,6 +145,10 @@ TestServer::TestServer(Router router, const Limits& limits, ListenOptions listen
   port = *bound;
 }
 
+std::shared_ptr<KeyRing> Keys(const std::string& text) {
+  return std::make_shared<KeyRing>(*ParseKeys(text));
+}
+
 bool Eventually(const std::function<bool()>& done) {
   const TimePoint deadline = DeadlineIn(Seconds(10));
   while (!done()) {

@@ -59,6 +59,9 @@ struct TestServer {
   uint16_t port = 0;
 };
 
+/// The keys of a file with this text.
+std::shared_ptr<KeyRing> Keys(const std::string& text);
+
 /// Waits until `done`, for ten seconds at most.
 bool Eventually(const std::function<bool()>& done);
 

@@ -35,7 +35,7 @@ class WebSocketConnection final : public Connection,
         place_(std::move(place)),
         peer_(std::move(peer)),
         inflight_(site_->shared.get()),
-        answers_read_(loop.executor()),
+        may_read_(loop.executor()),
         key_watch_(site_->keys.get()) {
     site_->shared->websockets.fetch_add(1);
   }
@@ -55,7 +55,7 @@ class WebSocketConnection final : public Connection,
   void Drain() override {}  // Tick looks whether the session is busy
   void Abort() override {
     aborted_ = true;
-    answers_read_.cancel();
+    may_read_.cancel();
     ErrorCodeOf ignored;
     boost::beast::get_lowest_layer(ws_).close(ignored);
   }
@@ -66,6 +66,7 @@ class WebSocketConnection final : public Connection,
   Awaitable<bool> Accept(const Head& head);
   Awaitable<void> ReadMessages();
   Awaitable<void> AwaitReadingPeer();
+  Awaitable<void> AwaitQuota();
   void Configure();
   void Open(Request request, const WebSocketFactory& factory);
   void Deliver();
@@ -93,7 +94,7 @@ class WebSocketConnection final : public Connection,
   std::string request_id_;
   InflightBytes inflight_;
   boost::beast::flat_buffer buffer_;
-  Timer answers_read_;  ///< cancelled when reading may go on
+  Timer may_read_;  ///< cancelled when it is to be looked whether reading may go on
   std::shared_ptr<Outbox> outbox_;
   std::unique_ptr<WebSocketSession> session_;
   std::string writing_;  ///< the message that is being written
@@ -220,6 +221,7 @@ Awaitable<void> WebSocketConnection<Stream>::ReadMessages() {
       StartClose(1013, "too many large messages at once; try again later");
     } else if (ws_.is_message_done()) {
       Deliver();
+      co_await AwaitQuota();
     } else if (message_deadline_ == TimePoint::max()) {
       message_deadline_ = DeadlineIn(limits_.body);
     }
@@ -231,8 +233,21 @@ Awaitable<void> WebSocketConnection<Stream>::AwaitReadingPeer() {
   // While it closes, async_close() reads by itself. A read beside it that finds the peer's close
   // frame (they crossed) holds what the other waits for, and neither ever ends.
   while (!aborted_ && (is_closing_ || outbox_->bytes() > kUnreadAnswers)) {
-    answers_read_.expires_at(TimePoint::max());
-    co_await answers_read_.async_wait(kTuple);
+    may_read_.expires_at(TimePoint::max());
+    co_await may_read_.async_wait(kTuple);
+  }
+}
+
+/// A message counts like a request. Where its key has none left nothing is read until it has: the
+/// client waits for its socket, and loses nothing.
+template <typename Stream>
+Awaitable<void> WebSocketConnection<Stream>::AwaitQuota() {
+  if (site_->keys == nullptr || who_.key_name.empty()) co_return;
+  while (!aborted_ && !is_closing_) {
+    const double wait_s = site_->keys->Admit(who_.key_name);
+    if (wait_s <= 0) co_return;
+    may_read_.expires_at(DeadlineIn(Seconds(wait_s)));
+    co_await may_read_.async_wait(kTuple);
   }
 }
 
@@ -276,7 +291,7 @@ void WebSocketConnection<Stream>::Write(std::string text) {
                     self->is_writing_ = false;
                     self->write_deadline_ = TimePoint::max();
                     self->writing_ = std::string();
-                    self->answers_read_.cancel();
+                    self->may_read_.cancel();
                     if (error) {
                       self->Abort();
                     } else {
@@ -289,7 +304,7 @@ template <typename Stream>
 void WebSocketConnection<Stream>::StartClose(int code, std::string_view reason) {
   if (is_closing_ || aborted_) return;
   is_closing_ = true;
-  answers_read_.cancel();
+  may_read_.cancel();
   close_deadline_ = DeadlineIn(limits_.close);
   const std::string_view fits = reason.substr(0, 120);  // a control frame holds 125 bytes
   ws_.async_close(ws::close_reason(static_cast<ws::close_code>(code),

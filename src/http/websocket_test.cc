@@ -85,6 +85,20 @@ Limits Fast() {
   return limits;
 }
 
+// Who sends faster is read more slowly, and loses nothing.
+TEST(WebSocket, MessagesCountAgainstTheRateOfTheirKey) {
+  ListenOptions listen;
+  listen.keys = Keys("a key-of-a-0123456789 submit rps=20\n");
+  Fixture fixture({}, listen);
+  RawClient client(fixture.port());
+  ASSERT_EQ(StatusOf(client.Upgrade("/ws", "X-API-Key: key-of-a-0123456789\r\n")), 101);
+  const TimePoint begin = Clock::now();
+  for (int i = 0; i < 60; ++i) client.SendFrame(1, std::to_string(i));
+  for (int i = 0; i < 60; ++i) EXPECT_EQ(client.ReadFrame().payload, std::to_string(i));
+  // Two seconds' worth came at once; the upgrade took one, and nothing is owed for the last.
+  EXPECT_GT(Clock::now() - begin, std::chrono::milliseconds(900));
+}
+
 TEST(WebSocket, Echoes) {
   Fixture fixture;
   RawClient client(fixture.port());

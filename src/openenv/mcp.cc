@@ -61,7 +61,8 @@ void CreateSession(Call call, bool initialize) {
   const RpcOrigin origin = call.origin;
   origin.service->Acquire(origin.who, true, [call = std::move(call), initialize](Slot slot) {
     Service& service = *call.origin.service;
-    if (slot == nullptr) return call.reply({.body = RpcCapacity(call.id, service)});
+    if (slot == nullptr || http::HasGone(call.origin.gone))
+      return call.reply({.body = RpcCapacity(call.id, service)});
     const std::shared_ptr<NamedSession> session =
         service.NewSession(call.origin.who, std::move(slot));
     if (!initialize) return call.Result({{"session_id", session->id}});

@@ -1,3 +1,4 @@
+#include "http/limits.h"
 #include "openenv/mcp.h"
 #include "openenv/routes.h"
 #include "openenv/websocket.h"
@@ -21,7 +22,8 @@ void Post(const std::shared_ptr<Service>& service, const Request& request, const
                    .who = request.who,
                    .environment = nullptr,
                    .session_id = "",
-                   .websocket = false};
+                   .websocket = false,
+                   .gone = request.gone};
   const bool begins =
       message->is_object() && GetString(message->get_object(), "method") == "initialize";
   if (const auto id = request.headers.Find(kSessionHeader); id && !begins) {
@@ -62,7 +64,8 @@ void Delete(const std::shared_ptr<Service>& service, const Request& request, con
 void AddMcpRoutes(http::Router* router, const std::shared_ptr<Service>& service) {
   router->Add(
       "POST", "/mcp", http::Scope::kSubmit,
-      [service](const Request& request, const Reply& reply) { Post(service, request, reply); });
+      [service](const Request& request, const Reply& reply) { Post(service, request, reply); },
+      http::kSourceBody);
   router->Add(
       "DELETE", "/mcp", http::Scope::kSubmit,
       [service](const Request& request, const Reply& reply) { Delete(service, request, reply); });

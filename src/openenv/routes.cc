@@ -3,6 +3,7 @@
 #include <cctype>
 
 #include "base/strings.h"
+#include "http/limits.h"
 #include "openenv/openenv.h"
 #include "openenv/reset_request.h"
 #include "openenv/schema.h"
@@ -49,22 +50,25 @@ void WithSession(const std::shared_ptr<Service>& service, const Request& request
     });
   }
   const http::Identity& who = request.who;
-  service->Acquire(who, true, [service, who, reply, use = std::move(use)](Slot slot) {
-    if (slot == nullptr) {
-      Response full = Detail(503, kNoSession);
-      full.headers.Set("Retry-After", "10");
-      return reply(std::move(full));
-    }
-    const std::shared_ptr<NamedSession> session = service->NewSession(who, std::move(slot));
-    use(session->environment, false, [service, session, reply](Response response) {
-      // A session whose first request failed would be there for nobody.
-      if (response.status < 400)
-        response.headers.Set(kSessionHeader, session->id);
-      else
-        service->CloseSession(session->id, session->owner);
-      reply(std::move(response));
-    });
-  });
+  service->Acquire(
+      who, true, [service, who, gone = request.gone, reply, use = std::move(use)](Slot slot) {
+        // A session of a client that has left would be there for nobody: the next one gets the
+        // slot.
+        if (slot == nullptr || http::HasGone(gone)) {
+          Response full = Detail(503, kNoSession);
+          full.headers.Set("Retry-After", "10");
+          return reply(std::move(full));
+        }
+        const std::shared_ptr<NamedSession> session = service->NewSession(who, std::move(slot));
+        use(session->environment, false, [service, session, reply](Response response) {
+          // A session whose first request failed would be there for nobody.
+          if (response.status < 400)
+            response.headers.Set(kSessionHeader, session->id);
+          else
+            service->CloseSession(session->id, session->owner);
+          reply(std::move(response));
+        });
+      });
 }
 
 void HandleReset(const std::shared_ptr<Service>& service, const Request& request,
@@ -269,14 +273,18 @@ void AddOpenEnv(http::Router* router, OpenEnvContext context) {
                                               "text/html; charset=utf-8");
                 }));
   if (!service->settings().production) {
-    router->Add("POST", "/reset", http::Scope::kSubmit,
-                [service](const http::Request& request, const http::Reply& reply) {
-                  HandleReset(service, request, reply);
-                });
-    router->Add("POST", "/step", http::Scope::kSubmit,
-                [service](const http::Request& request, const http::Reply& reply) {
-                  HandleStep(service, request, reply);
-                });
+    router->Add(
+        "POST", "/reset", http::Scope::kSubmit,
+        [service](const http::Request& request, const http::Reply& reply) {
+          HandleReset(service, request, reply);
+        },
+        http::kSmallBody);
+    router->Add(
+        "POST", "/step", http::Scope::kSubmit,
+        [service](const http::Request& request, const http::Reply& reply) {
+          HandleStep(service, request, reply);
+        },
+        http::kSourceBody);
     router->Add("GET", "/state", http::Scope::kRead,
                 [service](const http::Request& request, const http::Reply& reply) {
                   WithSession(service, request, reply,

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
+
 #include "openenv/openenv.h"
 #include "openenv/schema.h"
 #include "openenv/testing.h"
@@ -314,6 +316,50 @@ TEST_F(VisitorsTest, AFullHouseTakesTheOldestThatJudgesNothing) {
   Step(third);
   EXPECT_EQ(Visit(), "");
   EXPECT_EQ(Post("/web/reset", "").status, 503);
+}
+
+class FullRoutesTest : public RoutesTest {
+ protected:
+  FullRoutesTest() : RoutesTest(One()) {}
+  static Settings One() {
+    Settings settings;
+    settings.max_sessions = 1;
+    return settings;
+  }
+  /// Waits for a session; what it says when one is free.
+  std::shared_ptr<std::optional<http::Response>> Wait(http::Request request) {
+    auto got = std::make_shared<std::optional<http::Response>>();
+    request.method = "POST";
+    request.who.key_name = "local";
+    request.who.scope = http::Scope::kAdmin;
+    request.gone = gone_;
+    router_.Dispatch(std::move(request), [got](http::Response response) { *got = response; });
+    return got;
+  }
+
+  std::shared_ptr<std::atomic<bool>> gone_ = std::make_shared<std::atomic<bool>>(false);
+};
+
+// It would be there for nobody until it had been idle for long.
+TEST_F(FullRoutesTest, AClientThatLeftWhileItWaitedGetsNoSession) {
+  const http::Response held = Send("POST", "/reset", "{}", {{"X-OpenEnv-Session", "new"}});
+  const std::string id(held.headers.Find("X-OpenEnv-Session").value_or(""));
+  ASSERT_FALSE(id.empty());
+  http::Request reset;
+  reset.path = "/reset";
+  reset.headers.Add("X-OpenEnv-Session", "new");
+  const auto first = Wait(reset);
+  http::Request initialize;
+  initialize.path = "/mcp";
+  initialize.body = R"({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}})";
+  const auto second = Wait(initialize);
+  EXPECT_FALSE(first->has_value() || second->has_value()) << "both wait";
+  gone_->store(true);
+  Post("/mcp", R"({"jsonrpc": "2.0", "id": 2, "method": "openenv/session/close",
+                   "params": {"session_id": ")" +
+                   id + "\"}}");
+  EXPECT_TRUE(first->has_value() && second->has_value());
+  EXPECT_EQ(GetInt(Body(Get("/health")), "sessions"), 0);
 }
 
 class ProductionRoutesTest : public RoutesTest {

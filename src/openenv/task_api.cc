@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/strings.h"
+#include "http/limits.h"
 #include "openenv/action.h"
 #include "openenv/routes.h"
 
@@ -115,7 +116,7 @@ void AddTaskRoutes(http::Router* router, const std::shared_ptr<Service>& service
                                                    {"/{env_name}/task", OneTask},
                                                    {"/{env_name}/task_range", TaskRange}};
   for (const auto& [path, make] : routes)
-    router->Add("POST", path, http::Scope::kRead, ForSplit(service, make));
+    router->Add("POST", path, http::Scope::kRead, ForSplit(service, make), http::kSmallBody);
 }
 
 }  // namespace assay::openenv

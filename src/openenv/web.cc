@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "base/strings.h"
+#include "http/limits.h"
 #include "openenv/action.h"
 #include "openenv/page.h"
 #include "openenv/routes.h"
@@ -245,10 +246,14 @@ void AddWebRoutes(http::Router* router, const std::shared_ptr<Service>& service)
               [service](const Request&, const Reply& reply) {
                 reply(Response::Json(MetadataJson(*service)));
               });
-  router->Add("POST", "/web/reset", http::Scope::kSubmit,
-              [web](const Request& request, const Reply& reply) { web->Reset(request, reply); });
-  router->Add("POST", "/web/step", http::Scope::kSubmit,
-              [web](const Request& request, const Reply& reply) { web->Step(request, reply); });
+  router->Add(
+      "POST", "/web/reset", http::Scope::kSubmit,
+      [web](const Request& request, const Reply& reply) { web->Reset(request, reply); },
+      http::kSmallBody);
+  router->Add(
+      "POST", "/web/step", http::Scope::kSubmit,
+      [web](const Request& request, const Reply& reply) { web->Step(request, reply); },
+      http::kSourceBody);
   router->Add("GET", "/web/state", http::Scope::kRead,
               [web](const Request& request, const Reply& reply) { web->State(request, reply); });
   router->AddWebSocket(
