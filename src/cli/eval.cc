@@ -22,6 +22,7 @@ struct Options {
   std::string shape_jitter = "report";
   std::string precision;
   std::string cache = "cold";
+  int processes = 1;
   Limits limits;
   int jobs = 1;
   bool as_json = false;
@@ -57,6 +58,7 @@ Result<Modes> MakeModes(const Options& options) {
     ASSAY_ASSIGN_OR_RETURN(modes.precision, ParsePrecision(options.precision));
   }
   ASSAY_RETURN_IF_ERROR(ChooseBaselines(options.baselines, options.baseline, &modes));
+  modes.processes = options.processes;
   return modes;
 }
 
@@ -209,6 +211,11 @@ void AddEval(CLI::App* app, int* exit_code) {
   command
       ->add_option("--shape-jitter", options->shape_jitter,
                    "smaller inputs that the reference accepts: off, report, require")
+      ->capture_default_str();
+  command
+      ->add_option("--processes", options->processes,
+                   "pairs of fresh processes to time; the interval holds between them")
+      ->check(CLI::Range(1, kMostProcesses))
       ->capture_default_str();
   command->add_option("--cache", options->cache, "what timed calls find in the cache: cold, warm")
       ->capture_default_str();

@@ -14,8 +14,8 @@ struct Named {
 };
 
 constexpr std::string_view kAll = "all";
-constexpr std::string_view kOptions[] = {"baseline", "baselines", "cache", "precision",
-                                         "shape_jitter"};
+constexpr std::string_view kOptions[] = {"baseline",  "baselines", "cache",
+                                         "precision", "processes", "shape_jitter"};
 
 constexpr Named kBaselines[] = {
     {kEager, "", ""},
@@ -108,6 +108,13 @@ Result<Modes> ReadModes(const json::object& options) {
   }
   ASSAY_ASSIGN_OR_RETURN(const std::string chosen, text("baseline", kEager));
   ASSAY_RETURN_IF_ERROR(ChooseBaselines(measured, chosen, &modes));
+  if (const json::value* processes = options.if_contains("processes")) {
+    if (!processes->is_int64() || processes->get_int64() < 1 ||
+        processes->get_int64() > kMostProcesses)
+      return Err(ErrorCode::kInvalid, "option 'processes' must be an integer from 1 to {}",
+                 kMostProcesses);
+    modes.processes = static_cast<int>(processes->get_int64());
+  }
   return modes;
 }
 
@@ -135,6 +142,12 @@ json::object ModesSchema() {
       {"items", json::object{{"enum", std::move(many)}}},
       {"description", "What else the submission is timed against, beside eager PyTorch."}};
   schemas["baseline"] = one_of(std::move(names), kEager, "The one that the speedup is of.");
+  schemas["processes"] = json::object{
+      {"type", "integer"},
+      {"minimum", 1},
+      {"maximum", kMostProcesses},
+      {"default", 1},
+      {"description", "Pairs of fresh processes that are timed; the interval holds between them."}};
   return schemas;
 }
 

@@ -30,7 +30,13 @@ struct Modes {
   /// What else the submission is timed against, beside the reference in eager mode.
   std::vector<std::string> baselines;
   std::string baseline = kEager;  ///< the one that the speedup is of; eager or one of `baselines`
+  /// Pairs of fresh processes, submission and reference, that are timed one after the other. One
+  /// pair cannot tell what differs from process to process, which for chains of short kernels is
+  /// percents.
+  int processes = 1;
 };
+
+inline constexpr int kMostProcesses = 16;
 
 /// The options that a request's JSON may name, with the same words as the command line; whatever
 /// else stands in `options` is left alone. kInvalid names the option and what it may be.
@@ -39,6 +45,7 @@ struct Modes {
 ///     cache         "cold" | "warm"
 ///     baselines     array of names, or "all"
 ///     baseline      name of the one that the speedup is of
+///     processes     1 to kMostProcesses
 Result<Modes> ReadModes(const json::object& options);
 /// Whether ReadModes() reads this option.
 bool IsMode(std::string_view option);

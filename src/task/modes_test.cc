@@ -69,13 +69,15 @@ TEST(Modes, OptionsOfARequest) {
                                          {"precision", "tf32"},
                                          {"cache", "warm"},
                                          {"baselines", json::array{"compile"}},
-                                         {"baseline", "eager-tf32"}});
+                                         {"baseline", "eager-tf32"},
+                                         {"processes", 5}});
   ASSERT_TRUE(modes.ok());
   EXPECT_EQ(modes->shape_jitter, ShapeJitter::kRequire);
   EXPECT_EQ(modes->precision, "tf32");
   EXPECT_TRUE(modes->warm_cache);
   EXPECT_THAT(modes->baselines, ElementsAre("compile", "eager-tf32"));
   EXPECT_EQ(modes->baseline, "eager-tf32");
+  EXPECT_EQ(modes->processes, 5);
 }
 
 TEST(Modes, WrongOptionsOfARequest) {
@@ -85,12 +87,15 @@ TEST(Modes, WrongOptionsOfARequest) {
   EXPECT_THAT(JsonProblem({{"baselines", json::array{3}}}), HasSubstr("names of baselines"));
   EXPECT_THAT(JsonProblem({{"baseline", json::array()}}), HasSubstr("'baseline' must be a string"));
   EXPECT_THAT(JsonProblem({{"cache", true}}), HasSubstr("'cache' must be a string"));
+  for (const json::value& wrong :
+       {json::value(0), json::value(17), json::value(2.5), json::value("2")})
+    EXPECT_THAT(JsonProblem({{"processes", wrong}}), HasSubstr("integer from 1 to 16"));
   EXPECT_THAT(JsonProblem({{"precision", ""}}), HasSubstr("there is no precision ''"));
 }
 
 TEST(Modes, EachOptionHasASchema) {
   const json::object schema = ModesSchema();
-  EXPECT_EQ(schema.size(), 5U);
+  EXPECT_EQ(schema.size(), 6U);
   for (const auto& [name, property] : schema) EXPECT_TRUE(IsMode(name)) << std::string_view(name);
   EXPECT_FALSE(IsMode("time"));
 }

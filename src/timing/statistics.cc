@@ -1,6 +1,7 @@
 #include "timing/statistics.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -33,6 +34,10 @@ constexpr double kMostRestShare = 0.08;
 constexpr double kLevelQuantile = 0.3;
 // An honest round may be preempted now and then; an honest clock does not disagree more often.
 constexpr double kAgreeingShare = 0.75;
+
+/// Student's t: 97.5 % quantile for 1, 2, ... degrees of freedom.
+constexpr std::array kStudent = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306,
+                                 2.262,  2.228, 2.201, 2.179, 2.160, 2.145, 2.131};
 
 /// Quantile of samples that are in order.
 double SortedQuantile(std::span<const double> sorted, double q) {
@@ -88,6 +93,20 @@ std::optional<double> InsideMedian(const RoundClock& round) {
   return Quantile(round.inside_us, 0.5);
 }
 
+/// Half of Student's 95 % interval of the mean of log(samples / scale), of 2 to 16 samples.
+double StudentHalf(std::span<const double> samples, double scale) {
+  const auto n = static_cast<double>(samples.size());
+  double sum = 0;
+  double squares = 0;
+  for (const double sample : samples) {
+    const double log = std::log(sample / scale);
+    sum += log;
+    squares += log * log;
+  }
+  const double variance = std::max(0.0, squares - sum * sum / n) / (n - 1);
+  return kStudent[samples.size() - 2] * std::sqrt(variance / n);
+}
+
 double OutsidePerCall(const RoundClock& round) {
   ASSAY_CHECK(IsValid(round));
   return std::max(round.outside_us - round.overhead_us, kLeastOwnShare * round.outside_us) /
@@ -136,9 +155,30 @@ Ratio PairedRatio(std::span<const double> reference, std::span<const double> can
     median = CountedMedian(ratios, counts);
   }
   std::sort(medians.begin(), medians.end());
+  const double half = n <= kStudent.size() + 1 ? StudentHalf(ratios, value) : 0;
   return {.value = value,
-          .low = std::min(value, SortedQuantile(medians, 0.025)),
-          .high = std::max(value, SortedQuantile(medians, 0.975))};
+          .low = std::min(value * std::exp(-half), SortedQuantile(medians, 0.025)),
+          .high = std::max(value * std::exp(half), SortedQuantile(medians, 0.975))};
+}
+
+Ratio RatioOverPairs(std::span<const double> reference, std::span<const double> candidate,
+                     std::span<const int> rounds) {
+  ASSAY_CHECK(!rounds.empty() && rounds.size() <= kStudent.size() + 1);
+  if (rounds.size() == 1) return PairedRatio(reference, candidate);
+  std::vector<double> ratios;
+  double logs = 0;
+  size_t at = 0;
+  for (const int count : rounds) {
+    const auto size = static_cast<size_t>(count);
+    ASSAY_CHECK(count > 0 && at + size <= reference.size());
+    ratios.push_back(PairedRatio(reference.subspan(at, size), candidate.subspan(at, size)).value);
+    logs += std::log(ratios.back());
+    at += size;
+  }
+  ASSAY_CHECK(at == reference.size());
+  const double value = std::exp(logs / static_cast<double>(ratios.size()));
+  const double half = StudentHalf(ratios, value);
+  return {value, value * std::exp(-half), value * std::exp(half)};
 }
 
 bool IsValid(const RoundClock& round) {

@@ -29,10 +29,18 @@ struct Ratio {
 };
 
 /// Median over rounds of reference[i] / candidate[i] (round i ran both, interleaved, on the same
-/// inputs), with a percentile-bootstrap 95 % interval over rounds. Deterministic. The spans have
-/// one length, at least 1, and hold finite positive times; with one round the interval is the value
-/// itself.
+/// inputs), with a percentile-bootstrap 95 % interval over rounds, or, where there are so few that
+/// it would be too narrow (up to 16), Student's about the median if that is wider. Deterministic.
+/// The spans have one length, at least 1, and hold finite positive times; with one round the
+/// interval is the value itself.
 Ratio PairedRatio(std::span<const double> reference, std::span<const double> candidate);
+
+/// The same over several pairs of fresh processes: pair k ran the next rounds[k] of the rounds.
+/// Geometric mean over pairs of their PairedRatio, with Student's 95 % interval over pairs on the
+/// log scale, so what differs from process to process is in the interval. `rounds` holds one to 16
+/// positive numbers, which add up to the length of the spans; with one it is PairedRatio.
+Ratio RatioOverPairs(std::span<const double> reference, std::span<const double> candidate,
+                     std::span<const int> rounds);
 
 /// One process's round of `calls` calls, as two clocks saw it.
 struct RoundClock {

@@ -104,9 +104,12 @@ struct TimingRecord {
   bool measured = false;   ///< every round below was completed
   bool meaningful = true;  ///< false for Triton's interpreter: never paid
   std::vector<RoundClock> candidate;
-  std::vector<RoundClock> reference;   ///< reference[i] ran beside candidate[i] on the same inputs
+  std::vector<RoundClock> reference;  ///< reference[i] ran beside candidate[i] on the same inputs
+  std::vector<int>
+      pairs;  ///< rounds of each pair of processes, in the order of the vectors; empty: one pair
   std::vector<DeviceClock> clocks;     ///< after each pair of rounds; empty where nothing tells
   std::string method;                  ///< "rounds/device-events", "rounds/host-clock"
+  int rounds_discarded = 0;            ///< others or heat disturbed them; not among the above
   int rounds_verified = 0;             ///< timed outputs that were verified, all of them right
   std::vector<TimerPoint> instrument;  ///< what `assay timer-check` found here; empty: it never ran
   std::vector<MemorySample> memory;    ///< of a few rounds after the timed ones

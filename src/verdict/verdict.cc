@@ -65,21 +65,6 @@ Outcome OutcomeOf(FailureKind kind) {
   return {VerdictStatus::kInfraError, Fault::kInfrastructure};
 }
 
-/// Whether a submission can be to blame for this failure at this stage: lint and verdict run no
-/// candidate code, so all that can be wrong there is the submission's text.
-bool CandidateCanCause(FailureKind kind, Stage stage) {
-  switch (kind) {
-    case FailureKind::kLintInvalid:
-    case FailureKind::kSyntaxError:
-      return stage == Stage::kLint || stage == Stage::kLoad;
-    case FailureKind::kMismatch:
-    case FailureKind::kInputMutated:
-      return stage == Stage::kCheck || stage == Stage::kTime || stage == Stage::kProfile;
-    default:
-      return stage != Stage::kLint && stage != Stage::kVerdict;
-  }
-}
-
 Failure EngineBug(std::string message) {
   Failure failure;
   failure.kind = FailureKind::kInfrastructure;
@@ -106,6 +91,14 @@ std::optional<std::string> MissingProof(const Records& records) {
   if (timing.candidate.empty() || timing.candidate.size() != timing.reference.size())
     return fmt::format("times were measured, but of {} candidate and {} reference rounds",
                        timing.candidate.size(), timing.reference.size());
+  int64_t in_pairs = 0;
+  for (const int rounds : timing.pairs) in_pairs += std::max(rounds, 0);
+  const bool empty_pair =
+      std::any_of(timing.pairs.begin(), timing.pairs.end(), [](int rounds) { return rounds <= 0; });
+  if (empty_pair ||
+      (!timing.pairs.empty() && in_pairs != static_cast<int64_t>(timing.candidate.size())))
+    return fmt::format("times were measured, but the pairs of processes have {} of {} rounds",
+                       in_pairs, timing.candidate.size());
   for (const BaselineRecord& baseline : timing.baselines)
     if (baseline.unavailable.empty() &&
         (baseline.rounds.size() != timing.candidate.size() ||
@@ -144,10 +137,26 @@ Failure DecidingFailure(const Records& records) {
   return failure;
 }
 
+/// `pairs`: of the timing record.
 BaselineTiming Against(std::string name, const std::vector<RoundClock>& rounds,
-                       std::span<const double> paid_us) {
+                       std::span<const double> paid_us, const std::vector<int>& pairs) {
   const std::vector<double> us = TrustedTimes(rounds);
-  return {std::move(name), Summarize(us), PairedRatio(us, paid_us), ""};
+  return {std::move(name), Summarize(us),
+          pairs.empty() ? PairedRatio(us, paid_us) : RatioOverPairs(us, paid_us, pairs), ""};
+}
+
+/// The speedup in each pair of processes.
+std::vector<Ratio> RatioOfEach(const std::vector<RoundClock>& rounds,
+                               std::span<const double> paid_us, const std::vector<int>& pairs) {
+  const std::vector<double> us = TrustedTimes(rounds);
+  std::vector<Ratio> each;
+  size_t at = 0;
+  for (const int count : pairs) {
+    const auto size = static_cast<size_t>(count);
+    each.push_back(PairedRatio(std::span(us).subspan(at, size), paid_us.subspan(at, size)));
+    at += size;
+  }
+  return each;
 }
 
 /// Fills the times of a correct submission. False when they are not numbers that could be paid.
@@ -165,14 +174,18 @@ bool FillTiming(Verdict* verdict) {
   verdict->candidate_us = Summarize(verdict->candidate_clock.paid_us);
   verdict->timed = true;
   const std::vector<double>& paid_us = verdict->candidate_clock.paid_us;
-  const BaselineTiming eager = Against(kEagerBaseline, timing.reference, paid_us);
+  const BaselineTiming eager = Against(kEagerBaseline, timing.reference, paid_us, timing.pairs);
   BaselineTiming chosen = eager;
+  const std::vector<RoundClock>* chosen_rounds = &timing.reference;
   if (!timing.baselines.empty()) verdict->baselines.push_back(eager);
   for (const BaselineRecord& baseline : timing.baselines) {
     BaselineTiming against = baseline.unavailable.empty()
-                                 ? Against(baseline.name, baseline.rounds, paid_us)
+                                 ? Against(baseline.name, baseline.rounds, paid_us, timing.pairs)
                                  : BaselineTiming{baseline.name, {}, {}, baseline.unavailable};
-    if (baseline.name == timing.baseline) chosen = against;
+    if (baseline.name == timing.baseline) {
+      chosen = against;
+      chosen_rounds = &baseline.rounds;
+    }
     verdict->baselines.push_back(std::move(against));
   }
   if (!timing.meaningful)
@@ -187,6 +200,7 @@ bool FillTiming(Verdict* verdict) {
   verdict->reference_us = chosen.us;
   if (!timing.meaningful) return true;
   verdict->speedup = chosen.speedup;
+  if (timing.pairs.size() > 1) verdict->pairs = RatioOfEach(*chosen_rounds, paid_us, timing.pairs);
   return std::isfinite(verdict->speedup.high) && verdict->speedup.low > 0;
 }
 
@@ -248,6 +262,19 @@ std::vector<std::string> CollectFlags(const Verdict& verdict) {
 }
 
 }  // namespace
+
+bool CandidateCanCause(FailureKind kind, Stage stage) {
+  switch (kind) {
+    case FailureKind::kLintInvalid:
+    case FailureKind::kSyntaxError:
+      return stage == Stage::kLint || stage == Stage::kLoad;
+    case FailureKind::kMismatch:
+    case FailureKind::kInputMutated:
+      return stage == Stage::kCheck || stage == Stage::kTime || stage == Stage::kProfile;
+    default:
+      return stage != Stage::kLint && stage != Stage::kVerdict;
+  }
+}
 
 std::string_view ToString(Stage stage) {
   switch (stage) {

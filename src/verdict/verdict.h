@@ -11,7 +11,7 @@
 namespace assay {
 
 /// Version of the measurement protocol; part of every score, so that methods never mix.
-inline constexpr const char* kProtocolVersion = "assay.protocol/3";
+inline constexpr const char* kProtocolVersion = "assay.protocol/4";
 inline constexpr const char* kVerdictSchema = "assay.verdict/1";
 
 enum class VerdictStatus {
@@ -42,6 +42,10 @@ struct BaselineTiming {
   std::string unavailable;  ///< why; empty where it is not
 };
 
+/// Whether a submission can be to blame for this failure at this stage: lint and verdict run no
+/// candidate code, so all that can be wrong there is the submission's text.
+bool CandidateCanCause(FailureKind kind, Stage stage);
+
 struct Verdict {
   Records records;
   VerdictStatus status = VerdictStatus::kInfraError;
@@ -56,6 +60,7 @@ struct Verdict {
   Summary reference_us;  ///< of the baseline that the speedup is of
   Ratio speedup;         ///< 0 when not measured or not meaningful
   Reconciled candidate_clock;
+  std::vector<Ratio> pairs;  ///< the speedup in each pair of processes, where there were several
   std::vector<BaselineTiming> baselines;  ///< eager first, where others were asked for
   /// The records' one; with its fraction where there is a speedup.
   std::optional<RooflineReport> roofline;

@@ -148,6 +148,7 @@ json::value TimingJson(const Verdict& verdict) {
   out["meaningful"] = timing.meaningful;
   out["clock_check"] = nullptr;
   out["rounds_verified"] = timing.rounds_verified;
+  if (timing.rounds_discarded > 0) out["rounds_discarded"] = timing.rounds_discarded;
   out["instrument_error_us"] = nullptr;
   out["note"] = nullptr;
   if (verdict.timed) {
@@ -161,6 +162,11 @@ json::value TimingJson(const Verdict& verdict) {
     check["inside_us"] = clock.usable > 0 ? Rounded(clock.inside_us) : json::value(nullptr);
     check["outside_us"] = Rounded(clock.outside_us);
     out["clock_check"] = std::move(check);
+  }
+  if (!verdict.pairs.empty()) {
+    json::array pairs;
+    for (const Ratio& pair : verdict.pairs) pairs.push_back(RatioJson(pair));
+    out["pairs"] = std::move(pairs);
   }
   if (!timing.clocks.empty()) out["clocks"] = ClocksJson(timing.clocks);
   if (const double growth = MemoryGrowth(timing.memory, timing.output_bytes); growth > 0)

@@ -247,6 +247,24 @@ TEST(ToJson, NonFiniteNumbersAreNullAndTextParsesAgain) {
   EXPECT_THAT(test::SchemaErrors(Schema(), document), IsEmpty());
 }
 
+TEST(ToJson, PairsOfProcessesAreShown) {
+  Records records = test::CorrectRecords();
+  const auto rounds = static_cast<int>(records.timing.candidate.size());
+  EXPECT_FALSE(GetObject(ToJson(Decide(records), false), "timing").contains("pairs"));
+  records.timing.pairs = {rounds / 2, rounds - rounds / 2};
+  const Verdict verdict = Decide(records);
+  EXPECT_EQ(verdict.status, VerdictStatus::kCorrect) << verdict.error.message;
+  const json::object document = ToJson(verdict, false);
+  const json::array& pairs = GetArray(GetObject(document, "timing"), "pairs");
+  ASSERT_EQ(pairs.size(), 2U);
+  EXPECT_THAT(test::SchemaErrors(Schema(), document), IsEmpty());
+  EXPECT_THAT(ToText(verdict, false), HasSubstr("2.319x in 2 pairs of fresh processes"));
+  for (const std::vector<int>& wrong : {std::vector{rounds, 1}, {rounds, 0}, {1, 1}}) {
+    records.timing.pairs = wrong;
+    EXPECT_EQ(Decide(records).status, VerdictStatus::kInfraError);
+  }
+}
+
 TEST(ToJson, NumbersHaveSixDigitsOutsideRaw) {
   Records records = test::CorrectRecords();
   for (RoundClock& round : records.timing.candidate) round.inside_us.assign(64, 52.123456789);

@@ -210,6 +210,13 @@ std::string MethodText(const Verdict& verdict) {
   return text;
 }
 
+std::string PairsText(const std::vector<Ratio>& pairs) {
+  const auto [low, high] = std::minmax_element(
+      pairs.begin(), pairs.end(), [](const Ratio& a, const Ratio& b) { return a.value < b.value; });
+  return fmt::format("{:.3f}x to {:.3f}x in {} pairs of fresh processes", low->value, high->value,
+                     pairs.size());
+}
+
 std::string GhostText(const GhostRecord& ghost) {
   if (!ghost.still_right) return "not found out: " + Line(ghost.reason);
   return fmt::format("without its own kernels ({} launches) the output is {}", ghost.skipped,
@@ -308,6 +315,7 @@ std::string ToText(const Verdict& verdict, bool color) {
     for (const BaselineTiming& baseline : verdict.baselines)
       page.Field(&baseline == verdict.baselines.data() ? "baselines" : "", BaselineText(baseline));
     page.Field("clocks", ClockText(verdict.candidate_clock));
+    if (!verdict.pairs.empty()) page.Field("pairs", PairsText(verdict.pairs));
     page.Field("method", MethodText(verdict));
   }
   if (records.kernelbench) page.Field("kernelbench", KernelBenchText(*records.kernelbench));

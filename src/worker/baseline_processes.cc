@@ -10,7 +10,7 @@ Result<BaselineProcesses::Lease> BaselineProcesses::Take(const std::string& name
   }
   Lease lease(entry);
   if (entry->process && entry->process->Alive()) return lease;
-  ASSAY_ASSIGN_OR_RETURN(entry->process, zygote_->Fork(Role::kReference, 8, nullptr));
+  ASSAY_ASSIGN_OR_RETURN(entry->process, zygote_->Fork(Role::kReference, kOneConnection, nullptr));
   Result<json::object> ready = WaitReady(entry->process.get(), DeadlineIn(Seconds(limits_.warm_s)));
   if (ready.ok()) return lease;
   entry->process.reset();

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/strings.h"
+#include "verdict/verdict.h"
 
 namespace assay {
 namespace {
@@ -33,6 +34,8 @@ Failure ReadFailure(const json::object& error, Stage stage) {
   Failure failure;
   failure.kind = KindFromName(GetString(error, "kind"));
   failure.stage = stage;
+  // In a call a SyntaxError is an exception like any other.
+  if (!CandidateCanCause(failure.kind, stage)) failure.kind = FailureKind::kException;
   failure.name = TruncateMiddle(CleanText(GetString(error, "name", "error")), 200);
   failure.message = TruncateMiddle(CleanText(GetString(error, "message")), 16'000);
   failure.line = static_cast<int>(std::clamp<int64_t>(GetInt(error, "line"), 0, 1'000'000));

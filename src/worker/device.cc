@@ -122,9 +122,11 @@ Device::~Device() {
   reference_.reset();
 }
 
-Status Device::EnsureReference() {
-  if (reference_ && reference_->Alive()) return {};
-  ASSAY_ASSIGN_OR_RETURN(reference_, zygote_->Fork(Role::kReference, 8, nullptr));
+Status Device::EnsureReference(bool default_connections) {
+  const int connections = default_connections ? kDefaultConnections : kOneConnection;
+  if (reference_ && reference_->Alive() && reference_connections_ == connections) return {};
+  ASSAY_ASSIGN_OR_RETURN(reference_, zygote_->Fork(Role::kReference, connections, nullptr));
+  reference_connections_ = connections;
   Result<json::object> ready = WaitReady(reference_.get(), DeadlineIn(Seconds(limits_.warm_s)));
   if (ready.ok()) return {};
   reference_.reset();

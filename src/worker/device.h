@@ -68,8 +68,10 @@ class Device {
   /// before the device is taken for a timing.
   DeviceLock& reference_turn() { return reference_turn_; }
   /// The trusted process that runs references, for whoever has the turn. Null until
-  /// EnsureReference() succeeded; DropReference() after it failed.
-  Status EnsureReference();
+  /// EnsureReference() succeeded; DropReference() after it failed. `default_connections`: as the
+  /// submission beside it has them (CandidatePool::Lease), for a chain of short kernels takes some
+  /// percent longer where there are more.
+  Status EnsureReference(bool default_connections);
   void DropReference() {
     reference_.reset();
     for (EmptyRoundTimes& times : empty_rounds_) times.Clear();
@@ -114,6 +116,7 @@ class Device {
   std::unique_ptr<Judge> judge_;
   std::unique_ptr<MemoryWatch> memory_watch_;
   std::unique_ptr<RuntimeProcess> reference_;
+  int reference_connections_ = 0;
   std::unique_ptr<BaselineProcesses> baselines_;
   std::array<EmptyRoundTimes, 2> empty_rounds_;
   std::unique_ptr<BackgroundSet> background_;

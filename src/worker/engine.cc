@@ -28,10 +28,11 @@ Verdict Engine::Evaluate(Submission submission, const Progress& progress) {
   if (submission.id.empty()) submission.id = NewId("sub-");
   Verdict verdict = EvaluateOnce(submission, progress);
   if (verdict.error.kind == FailureKind::kDeviceMemory) {
-    // What the judge keeps for speed must not decide whether a submission finds room.
-    LogInfo("{}: the device's memory was short; judged again with all that can be spared",
+    // Neither what the judge keeps for speed nor what others take decides whether one finds room.
+    LogInfo("{}: the device's memory was short; judged again alone, with all that can be spared",
             submission.id);
     submission.frugal = true;
+    submission.attempt = kAttempts;
     verdict = EvaluateOnce(submission, progress);
   }
   if (!Unexplained(verdict.plausibility)) return verdict;
@@ -80,6 +81,7 @@ Verdict Engine::EvaluateOnce(Submission submission, const Progress& progress) {
       return verdict;
     LogWarn("{}: infrastructure fault, trying again: {}", submission.id, verdict.error.message);
     submission.frugal = true;
+    ++submission.attempt;
     std::this_thread::sleep_for(kBackoff * attempt);
   }
 }

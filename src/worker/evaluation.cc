@@ -1,7 +1,5 @@
 #include "worker/evaluation.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -27,15 +25,6 @@ Limits LimitsFor(Limits limits, const Submission& submission) {
   return limits;
 }
 
-Failure CancelledFailure(Stage stage) {
-  Failure failure;
-  failure.kind = FailureKind::kCancelled;
-  failure.stage = stage;
-  failure.name = "cancelled";
-  failure.message = "the submission was cancelled";
-  return failure;
-}
-
 /// The judge answers, but the task's own code fails in it: nobody's fault here, and no better the
 /// next time. A device that fails is another matter.
 Failure ExamineFailure(const Error& error) {
@@ -59,15 +48,16 @@ uint64_t MemoryNeeded(const TaskShape& shape, uint64_t slots, uint64_t baselines
   return alone + baselines * each;
 }
 
-/// What a round's inputs and outputs may take together to be found in the cache.
-uint64_t CacheRoom(uint64_t l2_bytes) {
-  constexpr uint64_t kUsual = 8ull << 20;
-  if (l2_bytes > 0) return l2_bytes / 2;
-  const long host = ::sysconf(_SC_LEVEL3_CACHE_SIZE);
-  return (host > 0 ? static_cast<uint64_t>(host) : kUsual) / 2;
-}
-
 }  // namespace
+
+Failure CancelledFailure(Stage stage) {
+  Failure failure;
+  failure.kind = FailureKind::kCancelled;
+  failure.stage = stage;
+  failure.name = "cancelled";
+  failure.message = "the submission was cancelled";
+  return failure;
+}
 
 Evaluation::Evaluation(Device* device, MemoryBudget* budget, const Submission& submission,
                        std::string_view secret, SandboxLevel require_sandbox, Progress progress)
@@ -78,7 +68,7 @@ Evaluation::Evaluation(Device* device, MemoryBudget* budget, const Submission& s
       progress_(std::move(progress)),
       limits_(LimitsFor(device->limits(), submission)),
       lane_(NextLane()),
-      seeds_(secret, submission.id) {
+      seeds_(secret, fmt::format("{}#{}", submission.id, submission.attempt)) {
   records_.id = submission.id;
   records_.task_id = submission.task->id;
   records_.task_sha256 = submission.task->sha256;
@@ -156,6 +146,9 @@ Records Evaluation::Run() {
   const auto reports_shapes = [this] {  // once the task is known
     return submission_.modes.shape_jitter == ShapeJitter::kReport && !shape_.general_shapes;
   };
+  const auto times_more = [this] {
+    return submission_.time && submission_.modes.processes > 1 && records_.timing.meaningful;
+  };
   static_cast<void>(
       Do("lint", Stage::kLint, [&] { return LintSource({}); }) &&
       Do("prepare", Stage::kLoad, [&] { return Prepare(); }) &&
@@ -165,6 +158,7 @@ Records Evaluation::Run() {
       (!submission_.time || submission_.modes.baselines.empty() ||
        Do("baselines", Stage::kTime, [&] { return PrepareBaselines(); })) &&
       (!submission_.time || Do("time", Stage::kTime, [&] { return Time(); })) &&
+      (!times_more() || Do("time_more", Stage::kTime, [&] { return TimeMore(); })) &&
       ((!submission_.profile && !submission_.ncu) ||
        Do("profile", Stage::kProfile, [&] { return TakeProfile(); })) &&
       (!reports_shapes() || probe_failed_ ||
@@ -229,7 +223,9 @@ Outcome Evaluation::Prepare() {
                            MemoryNeeded(shape_, slots_, baselines),
                            submission_.frugal,
                            device_->memory_bytes()};
-  share_ = std::make_unique<MemoryBudget::Share>(budget_, needs.bytes);
+  // Whether it finds room must not hang on what others take: then it waits until it is alone.
+  share_ = std::make_unique<MemoryBudget::Share>(
+      budget_, submission_.frugal ? MemoryBudget::Share::kAll : needs.bytes);
   const std::shared_lock device(device_->lock());
   Result<LaneArena> arena = device_->judge().Open(lane_, needs);
   if (!arena.ok()) return InfrastructureFailure(Stage::kLoad, arena.error());
@@ -328,119 +324,6 @@ Outcome Evaluation::Load() {
   options.limit = LoadLimit();
   options.share_results = !records_.lint.uses_streams;  // graphs keep memory of their own pools
   return session_->Load(arena_, arena_.outputs.get(), options);
-}
-
-/// Compiles what is timed beside the reference, before the device is taken for the timing.
-Outcome Evaluation::PrepareBaselines() {
-  slot_ = 0;
-  if (Outcome outcome = Fill(seeds_.Next("trial", 1), kNativeFamily); !Passed(outcome))
-    return outcome;
-  const TimePoint begin = Clock::now();
-  const std::vector<std::string>& names = submission_.modes.baselines;
-  for (size_t i = 0; i < names.size() && !Cancelled(); ++i) {
-    baselines_.push_back(std::make_unique<Baseline>(device_, names[i], [this](Stage stage) {
-      return Cancelled() ? CancelledFailure(stage) : Outcome{};
-    }));
-    baselines_.back()->Prepare(arena_, arena_.baseline_outputs[i].get(), *submission_.task,
-                               shape_.precision, weights_seed_, slot_);
-  }
-  leased_at_ += Clock::now() - begin;  // that time was not the submission's
-  return {};
-}
-
-/// The reference's process loads the task, before the device is taken for the timing.
-Outcome Evaluation::LoadReference(CandidateSession* reference) {
-  const double limit_s = device_->limits().compile_s;
-  CandidateSession::LoadOptions options;
-  options.source = submission_.task->source;
-  options.class_name = submission_.task->entry;
-  options.size = device_->size();
-  options.precision = shape_.precision;
-  options.limit = Seconds(limit_s);
-  Outcome outcome = reference->Load(arena_, arena_.reference_outputs.get(), options);
-  if (Passed(outcome)) outcome = reference->Build(weights_seed_, Seconds(limit_s), nullptr);
-  if (Passed(outcome)) return {};
-  device_->DropReference();
-  return InfrastructureFailure(
-      Stage::kTime, Err(ErrorCode::kInternal, "the reference cannot be timed: {}: {}", outcome.name,
-                        outcome.message));
-}
-
-Outcome Evaluation::Time() {
-  const TimePoint asked = Clock::now();
-  std::unique_lock turn(device_->reference_turn());
-  std::optional<CandidateSession> reference;
-  TimePoint loaded;
-  {
-    const std::shared_lock device(device_->lock());
-    if (Status status = device_->EnsureReference(); !status.ok())
-      return InfrastructureFailure(Stage::kTime, status.error());
-    reference.emplace(device_, device_->reference());
-    loaded = Clock::now();
-    if (Outcome outcome = LoadReference(&*reference); !Passed(outcome)) return outcome;
-  }
-  const Duration loading = Clock::now() - loaded;
-  std::vector<Baseline*> baselines;
-  for (const std::unique_ptr<Baseline>& baseline : baselines_) baselines.push_back(baseline.get());
-  records_.timing.baseline = submission_.modes.baseline;
-  const TimingSession::Plan plan = PlanTiming();
-  TimingSession session(device_, session_.get(), &*reference, baselines, &seeds_, plan);
-  Outcome outcome;
-  {
-    const Device::Exclusive exclusive(device_, &background_);
-    records_.phases_ms.emplace_back("time_wait",
-                                    MillisecondsSince(asked) - Milliseconds(loading).count());
-    outcome = session.Run(&records_.timing, &records_.correctness, &records_.flags);
-    if (Passed(outcome) && !plan.interpreted) ProbeMemory();
-    // After a failure a baseline may be inside its rounds.
-    for (Baseline* baseline : baselines)
-      if (Passed(outcome)) baseline->Finish();
-    // After a failure the reference may still be inside its rounds, and stopped.
-    if (!Passed(outcome)) device_->DropReference();
-    StopCandidate(Passed(outcome));
-  }
-  {
-    const std::shared_lock device(device_->lock());
-    if (Passed(outcome) && !Passed(reference->Unload())) device_->DropReference();
-  }
-  turn.unlock();
-  if (plan.interpreted) records_.flags.emplace_back("triton_interpreter");
-  // In pieces, between which others may time.
-  while (Passed(outcome) && session.set_aside() > 0) {
-    if (Cancelled()) return CancelledFailure(Stage::kTime);
-    const std::shared_lock device(device_->lock());
-    outcome = session.VerifyKept(&records_.timing, &records_.correctness, &records_.flags);
-  }
-  return outcome;
-}
-
-TimingSession::Plan Evaluation::PlanTiming() const {
-  TimingSession::Plan plan;
-  plan.lane = lane_;
-  plan.slots = slots_;
-  plan.outputs = shape_.outputs;
-  plan.calls = calls_;
-  plan.reference_us = shape_.reference_us;
-  plan.call_s = limits_.call_s;
-  plan.private_inputs = shape_.private_inputs;
-  plan.interpreted = !device_->cuda() && records_.lint.uses_triton;
-  // A stream of the submission's own need not wait for what its round waits for.
-  plan.hold = !records_.lint.uses_streams;
-  plan.statistical = shape_.draws > 0;
-  plan.rare = !plan.statistical && shape_.Admits(kRareFamily);
-  plan.warm = submission_.modes.warm_cache;
-  if (plan.warm)
-    plan.most_calls = static_cast<uint32_t>(
-        std::clamp<uint64_t>(CacheRoom(device_->judge().l2_bytes()) /
-                                 std::max<uint64_t>(1, shape_.input_bytes + shape_.output_bytes),
-                             1, slots_));
-  return plan;
-}
-
-/// It must not run through the timings of others until it is destroyed.
-void Evaluation::StopCandidate(bool sound) {
-  if (!sound || !candidate_.process->Freeze(DeadlineIn(Seconds(device_->limits().stop_s))).ok())
-    candidate_.process->Kill();
 }
 
 }  // namespace assay

@@ -21,6 +21,8 @@ namespace assay {
 /// Whether a submission failed by itself, rather than something around it.
 bool FailedByItself(FailureKind kind);
 
+Failure CancelledFailure(Stage stage);
+
 /// Name of the infrastructure failure of a task that cannot be run: trying again is useless.
 inline constexpr const char* kBrokenReference = "broken_reference";
 
@@ -34,7 +36,8 @@ struct Submission {
   bool profile = false;  ///< what its calls make the device do, once it is judged
   bool ncu = false;      ///< what Nsight Compute says of its kernels; takes the profile too
   std::string sanitize;  ///< a tool of compute-sanitizer to run it under; empty: none
-  bool frugal = false;   ///< the judge keeps no device memory beside what it must; slower
+  bool frugal = false;   ///< alone in the device's memory, of which the judge keeps what it must
+  int attempt = 0;       ///< at judging it: each has hidden seeds of its own
   Modes modes;
 
   // In place of the device's limits, for this submission.
@@ -85,6 +88,10 @@ class Evaluation {
   Outcome ReportShapes();
   Outcome PrepareBaselines();
   Outcome Time();
+  Outcome TimeMore();
+  Outcome TimePair();
+  Outcome LoadAgain();
+  void EndBaselines();
   void ProbeMemory();
   Outcome LoadReference(CandidateSession* reference);
   [[nodiscard]] TimingSession::Plan PlanTiming() const;

@@ -27,7 +27,7 @@ Outcome Evaluation::Check() {
 }
 
 /// The task's own inputs first and most often, then each of the other families once. Verified calls
-/// of timed rounds have rare inputs; without such rounds the last trial has.
+/// of timed rounds have rare inputs by turns; without such rounds the last trial has.
 std::string Evaluation::FamilyOf(int trial) const {
   const std::vector<std::string>& families = shape_.families;
   const auto index = static_cast<size_t>(trial);
@@ -149,7 +149,8 @@ Outcome Evaluation::Fill(const std::vector<uint64_t>& seeds, std::string_view fa
 Outcome Evaluation::Calls(bool first, uint32_t count, const json::object& shapes) {
   if (Outcome outcome = session_->BeginRounds(Stage::kCheck, shapes); !Passed(outcome))
     return outcome;
-  if (first) records_.phases_ms.emplace_back("lease_to_call", MillisecondsSince(leased_at_));
+  if (first && !replaced_)
+    records_.phases_ms.emplace_back("lease_to_call", MillisecondsSince(leased_at_));
   Seconds limit(std::max(limits_.call_s, limits_.call_factor * shape_.reference_us * count * 1e-6));
   if (first) limit = std::max(limit, LoadLimit());  // the first call may compile
   CandidateSession::RoundTime elapsed;

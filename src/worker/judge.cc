@@ -61,7 +61,7 @@ Comparison ReadComparison(const json::object& body) {
 Status Judge::EnsureRunning() {
   const std::lock_guard guard(mutex_);
   if (process_ && process_->Alive()) return {};
-  ASSAY_ASSIGN_OR_RETURN(process_, zygote_->Fork(Role::kJudge, 8, nullptr));
+  ASSAY_ASSIGN_OR_RETURN(process_, zygote_->Fork(Role::kJudge, kDefaultConnections, nullptr));
   Result<json::object> ready = WaitReady(process_.get(), DeadlineIn(Seconds(limits_.warm_s)));
   if (!ready.ok()) {
     process_.reset();
@@ -208,14 +208,14 @@ Status Judge::Weights(int lane, uint64_t seed) {
 
 Result<Quietness> Judge::Fill(int lane, uint32_t first, std::span<const uint64_t> seeds,
                               uint64_t quiet_ns, uint64_t hold_ns, std::string_view family,
-                              std::optional<uint32_t> rare) {
+                              std::span<const uint32_t> rare) {
   json::array list(seeds.begin(), seeds.end());
   ASSAY_ASSIGN_OR_RETURN(const Message reply, Call({{"op", "fill"},
                                                     {"lane", lane},
                                                     {"first", first},
                                                     {"seeds", std::move(list)},
                                                     {"family", family},
-                                                    {"rare", rare ? int64_t{*rare} : int64_t{-1}},
+                                                    {"rare", json::array(rare.begin(), rare.end())},
                                                     {"quiet_ns", quiet_ns},
                                                     {"hold_ns", hold_ns}}));
   return ReadQuiet(reply.body);

@@ -139,11 +139,11 @@ class Judge {
   Status Weights(int lane, uint64_t seed);
   /// New inputs in the slots from `first`. After the reply the judge occupies the device until
   /// Release(), for `hold_ns` at most; only at the end of that are the inputs complete. `family`:
-  /// one of the task's families of inputs. `rare`: the slot whose inputs are of kRareFamily.
+  /// one of the task's families of inputs. `rare`: the slots whose inputs are of kRareFamily.
   Result<Quietness> Fill(int lane, uint32_t first, std::span<const uint64_t> seeds,
                          uint64_t quiet_ns, uint64_t hold_ns,
                          std::string_view family = kNativeFamily,
-                         std::optional<uint32_t> rare = std::nullopt);
+                         std::span<const uint32_t> rare = {});
   /// The same without new inputs: `calls` slots from `first` are read by the next round, maybe
   /// none.
   Result<Quietness> Flush(int lane, uint32_t first, uint32_t calls, uint64_t quiet_ns,

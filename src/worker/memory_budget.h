@@ -7,8 +7,9 @@
 
 namespace assay {
 
-/// Keeps submissions that are judged at once within a device's memory. A claim larger than the
-/// whole waits until it is alone. Thread-safe.
+/// Keeps submissions that are judged at once within a device's memory. Claims are met in the order
+/// they came, so that a large one is not kept waiting by small ones; one of the whole, or more,
+/// waits until it is alone. Thread-safe.
 class MemoryBudget {
  public:
   explicit MemoryBudget(uint64_t bytes) : total_(bytes), free_(bytes) {}
@@ -16,11 +17,16 @@ class MemoryBudget {
   /// Holds a share until destroyed.
   class Share {
    public:
+    static constexpr uint64_t kAll = UINT64_MAX;
     Share(MemoryBudget* budget, uint64_t bytes)
         : budget_(budget), bytes_(std::min(bytes, budget->total_)) {
       std::unique_lock guard(budget_->mutex_);
-      budget_->changed_.wait(guard, [&] { return budget_->free_ >= bytes_; });
+      const uint64_t turn = budget_->last_++;
+      budget_->changed_.wait(guard,
+                             [&] { return budget_->next_ == turn && budget_->free_ >= bytes_; });
       budget_->free_ -= bytes_;
+      ++budget_->next_;
+      budget_->changed_.notify_all();
     }
     ~Share() {
       {
@@ -40,6 +46,8 @@ class MemoryBudget {
  private:
   const uint64_t total_;
   uint64_t free_;
+  uint64_t last_ = 0;  ///< claims that have come
+  uint64_t next_ = 0;  ///< the claim that is met next
   std::mutex mutex_;
   std::condition_variable changed_;
 };

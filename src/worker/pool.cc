@@ -8,8 +8,6 @@
 namespace assay {
 namespace {
 
-constexpr int kOneConnection = 1;       // cheapest context: 0.06 s to create against 0.13 s
-constexpr int kDefaultConnections = 8;  // the driver's own default
 constexpr std::chrono::milliseconds kRetry{300};
 constexpr int kFailuresToReport = 3;     // in a row, before a waiting lease is told
 constexpr uint32_t kFirstUid = 200'000;  // above every user of a usual system

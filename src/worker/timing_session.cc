@@ -216,6 +216,19 @@ Outcome TimingSession::VerifyKept(TimingRecord* record, Correctness* correctness
   return outcome;
 }
 
+/// Half of a round's calls have inputs with rare elements, and of any two rounds one verifies such
+/// a call: neither who does not look for them nor who looks at everything can tell which call
+/// counts.
+std::vector<uint32_t> TimingSession::RareSlots(uint32_t first, uint32_t calls) {
+  if (pair_ % 2 == 0) verifies_rare_ = seeds_->Next("turn") % 2 == 0;
+  const bool verified = verifies_rare_ == (pair_ % 2 == 0);
+  const std::vector<uint64_t> draws = seeds_->Next("rare", calls);
+  std::vector<uint32_t> slots;
+  for (uint32_t call = 0; call < calls; ++call)
+    if (call == verified_call_ ? verified : draws[call] % 2 == 0) slots.push_back(first + call);
+  return slots;
+}
+
 Outcome TimingSession::Pair(bool candidate_first, RoundClock* candidate, RoundClock* reference) {
   disturbed_ = false;
   uint32_t calls = std::max(reference_calls_, candidate_calls_);
@@ -227,11 +240,8 @@ Outcome TimingSession::Pair(bool candidate_first, RoundClock* candidate, RoundCl
     if (quiet.ok() && quiet->after_us > device_->limits().quiet_early_us) ++early_;
     return Judged(quiet, nullptr);
   };
-  // Half of the calls that are verified have inputs that a sample does not tell from the task's
-  // own.
   verified_call_ = static_cast<uint32_t>(seeds_->Next("verify") % candidate_calls_);
-  std::optional<uint32_t> rare;
-  if (plan_.rare && seeds_->Next("rare") % 4 != 0) rare = first + verified_call_;
+  const std::vector<uint32_t> rare = plan_.rare ? RareSlots(first, calls) : std::vector<uint32_t>{};
   Result<Quietness> ready =
       device_->judge().Fill(plan_.lane, first, seeds, QuietNs(), hold_ns_, kNativeFamily, rare);
   if (Outcome outcome = early(ready); !Passed(outcome)) return outcome;
@@ -423,9 +433,9 @@ Outcome TimingSession::Run(TimingRecord* record, Correctness* correctness,
           Err(ErrorCode::kUnavailable, "others kept the device busy, or heat slowed it"));
     if (Outcome outcome = Claims(record, flags); !Passed(outcome)) return outcome;
   } while (!Enough(*record));
+  record->rounds_discarded = discarded_;
   if (discarded_ > 0) flags->emplace_back("rounds_discarded");
   if (candidate_->process().children_seen() > 0) flags->emplace_back("child_processes");
-  for (Baseline* baseline : baselines_) record->baselines.push_back(baseline->record());
   record->measured = true;
   return {};
 }

@@ -50,7 +50,7 @@ class TimingSession {
         seeds_(seeds),
         plan_(plan) {}
 
-  /// Fills `record` and appends to `flags`. Both sides are loaded and built.
+  /// Fills `record`, which is new, and appends to `flags`. Both sides are loaded and built.
   Outcome Run(TimingRecord* record, Correctness* correctness, std::vector<std::string>* flags);
 
   /// Calls that Run() set aside and that are still to be verified.
@@ -66,6 +66,7 @@ class TimingSession {
   Outcome EmptyRounds();
   Outcome Rounds(TimingRecord* record, Correctness* correctness, std::vector<std::string>* flags);
   Outcome Claims(TimingRecord* record, std::vector<std::string>* flags);
+  std::vector<uint32_t> RareSlots(uint32_t first, uint32_t calls);
   Outcome Pair(bool candidate_first, RoundClock* candidate, RoundClock* reference);
   Outcome RunCandidate(uint32_t first, uint32_t hold, RoundClock* clock);
   /// `after`: filled if the candidate's round follows, with what is ready for it.
@@ -107,6 +108,7 @@ class TimingSession {
   std::vector<bool> reference_kept_;  ///< the same of each round of the reference, empty ones too
   int verified_ = 0;
   uint32_t verified_call_ = 0;  ///< of the candidate's round in the current pair
+  bool verifies_rare_ = false;  ///< whether the first of the current two pairs verifies a rare call
   int set_aside_ = 0;           ///< calls that the judge keeps to verify
   int candidate_busy_ = 0;  ///< times the device was not quiet right after the candidate's round
   int reference_busy_ = 0;  ///< ... after the reference's: others' work, not the candidate's

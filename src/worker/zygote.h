@@ -27,6 +27,11 @@ enum class Role {
   kTool,  ///< becomes a program that looks into a run of a submission
 };
 
+/// CUDA_DEVICE_MAX_CONNECTIONS of a process: with one its context is made in a third of the time,
+/// and a chain of short kernels runs some percent faster; streams need the driver's own default.
+inline constexpr int kOneConnection = 1;
+inline constexpr int kDefaultConnections = 8;
+
 /// A Python process that has torch imported and forks others in milliseconds. Restarts itself when
 /// it has died. Thread-safe; forks are served one at a time.
 class Zygote {

@@ -81,12 +81,13 @@ def descendants(pid: int) -> list[Process]:
 class Engine:
     """A running batch of honest submissions."""
 
-    def __init__(self, binary: Path, folder: Path, count: int = COUNT, source: str = SLOW, jobs: int = 2):
+    def __init__(self, binary: Path, folder: Path, count: int = COUNT, source: str = SLOW, jobs: int = 2,
+                 timed: bool = False):
         self.batch, self.output = folder / "batch.jsonl", folder / "verdicts.jsonl"
         self.ids = [f"honest-{i}" for i in range(count)]
         self.batch.write_text("".join(json.dumps(line_of(i, source + f"# {i}\n")) + "\n" for i in self.ids))
         self.command = [str(binary), "eval", "--device", DEVICE, "--batch", str(self.batch), "--jobs", str(jobs),
-                        "--output", str(self.output), "--no-time"]
+                        "--output", str(self.output)] + ([] if timed else ["--no-time"])
         self.stderr = folder / "stderr"
         with self.stderr.open("w") as stderr:
             self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -105,9 +106,13 @@ class Engine:
     def zygote(self) -> Process:
         return children(self.process.pid)[0]
 
-    def judge(self) -> Process:
+    def trusted(self) -> list[Process]:
+        """The judge, and once something was timed the reference's process."""
         own = os.readlink(f"/proc/{self.process.pid}/ns/pid")
-        return next(p for p in children(self.process.pid)[1:] if p.namespace() == own)
+        return [p for p in children(self.process.pid)[1:] if p.namespace() == own]
+
+    def judge(self) -> Process:
+        return self.trusted()[0]
 
     def candidates(self) -> list[Process]:
         own = os.readlink(f"/proc/{self.process.pid}/ns/pid")
@@ -160,12 +165,26 @@ def test_the_zygote_is_killed(engine):
     assert not zygote.alive()
 
 
-def test_the_judge_is_killed(engine):
-    running = engine()
+@pytest.mark.parametrize("timed", [False, True], ids=["checks", "times"])
+def test_the_judge_is_killed(engine, timed):
+    running = engine(timed=timed)
     running.wait_for_verdicts(1)
     needs_namespaces(running)
     running.judge().kill()
     all_right(running.finish(), running.stderr)
+
+
+def test_the_process_of_the_reference_is_killed(engine):
+    running = engine(timed=True)
+    running.wait_for_verdicts(1)
+    needs_namespaces(running)
+    for count in (1, 3, 5):
+        running.wait_for_verdicts(count)
+        for reference in running.trusted()[1:]:
+            reference.kill()
+    verdicts = running.finish()
+    all_right(verdicts, running.stderr)
+    assert all(v["timing"]["candidate_us"] for v in verdicts.values())
 
 
 def test_the_judge_is_killed_again_and_again(engine):

@@ -130,6 +130,24 @@ def test_submissions_judged_at_once_share_a_baseline(run_assay, files, tmp_path)
         assert verdict["timing"]["baselines"]["eager-tf32"]["us"]["n"] == verdict["timing"]["candidate_us"]["n"]
 
 
+def test_several_pairs_of_fresh_processes(run_assay, files):
+    # What a process leaves behind, the next one does not find: it would fail to load.
+    traces = "open('/tmp/was_here', 'x').close()"
+    task, submission = files(first=traces)
+    verdict = judged(run_assay, task, submission, "--processes", 3, "--baseline", "eager-tf32")
+    assert verdict["status"] == "correct", verdict["error"]
+    timing = verdict["timing"]
+    assert len(timing["pairs"]) == 3
+    values = [pair["value"] for pair in timing["pairs"]]
+    assert min(values) <= timing["speedup"]["value"] <= max(values)
+    assert timing["speedup"]["low"] <= timing["speedup"]["value"] <= timing["speedup"]["high"]
+    assert timing["baselines"]["eager-tf32"]["us"]["n"] == timing["candidate_us"]["n"] == timing["reference_us"]["n"]
+    assert verdict["phases_ms"]["time_more"] > 0
+    alone = judged(run_assay, task, submission)
+    assert "pairs" not in alone["timing"] and "time_more" not in alone["phases_ms"]
+    assert timing["rounds_verified"] >= timing["candidate_us"]["n"], "an output of every round"
+
+
 SPECIALIZED = {
     "raises": "assert x.shape[0] == 64",
     "is wrong": "x = x if x.shape[0] == 64 else x * 2",

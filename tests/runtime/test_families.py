@@ -92,7 +92,7 @@ def test_rare_differs_from_native_in_a_few_secret_elements(make):
     drawn = []
     for seed in (5, 5, 6):
         y = x.clone(memory_format=torch.preserve_format)
-        families.make_rare(["normal"], [y], seed)
+        families.make_rare(["normal"], [y], [seed])
         drawn.append(y)
     assert torch.equal(drawn[0], drawn[1]) and not torch.equal(drawn[0], drawn[2])
     changed = (drawn[0] != x).nonzero()
@@ -112,7 +112,7 @@ def test_inputs_whose_elements_share_memory_stay_as_they_are(shape, stride):
 @pytest.mark.parametrize("seed", range(20))
 def test_rare_elements_are_of_all_sizes_and_signs_wherever_they_stand(seed):
     x = torch.zeros(1 << 14)
-    families.make_rare(["normal"], [x], seed)
+    families.make_rare(["normal"], [x], [seed])
     values = x[x != 0]
     for sign in (1, -1):
         exponents = (values[values * sign > 0] * sign).log2().sort().values
@@ -126,6 +126,28 @@ def test_rare_elements_are_of_all_sizes_and_signs_wherever_they_stand(seed):
 def test_rare_leaves_fixed_inputs_and_asks_for_finite_outputs_everywhere():
     mask, x = torch.ones(512), uniform(4096)
     y = x.clone()
-    families.make_rare(["fixed", "uniform"], [mask, y], 3)
+    families.make_rare(["fixed", "uniform"], [mask, y], [3])
     assert bool((mask == 1).all()) and not torch.equal(x, y)
     assert families.admits([x.log()], [x.log()], "rare") and not families.admits([x.log()], [y.log()], "rare")
+
+
+def test_rare_elements_of_many_slots_are_those_of_each():
+    memory = torch.zeros(10 * 4096, dtype=torch.uint8)
+    slots = memory.view(torch.float32).reshape(10, 2, 512)
+    bases = {5: 0, 6: 3, 7: 9}
+    families.make_rare(["uniform", "normal"], [slots[0, 0], slots[0, 1]], [*bases], tuple(4096 * slot for slot in bases.values()))
+    for seed, slot in bases.items():
+        alone = torch.zeros(2, 512)
+        families.make_rare(["uniform", "normal"], [*alone], [seed])
+        assert torch.equal(alone, slots[slot])
+        assert not torch.equal(alone[0], alone[1]), "each tensor of an input has its own"
+    untouched = [slot for slot in range(10) if slot not in bases.values()]
+    assert not slots[untouched].any()
+
+
+def test_rare_elements_follow_the_order_of_indices():
+    """What is drawn again to verify may lie otherwise in memory than the arena's."""
+    plain, turned = torch.zeros(40, 60), torch.zeros(60, 40).T
+    families.make_rare(["normal"], [plain], [9])
+    families.make_rare(["normal"], [turned], [9])
+    assert torch.equal(plain, turned) and plain.count_nonzero() == 32

@@ -80,3 +80,28 @@ def test_inputs_that_never_change_are_told(tmp_path):
     task = examined(tmp_path, "return x", source.replace("forward(self, x)", "forward(self, x, fixed)"))
     assert task.constant_inputs and not task.same_inputs
     assert not examined(tmp_path, "return x").constant_inputs
+
+
+def out_of_memory(*_):
+    raise torch.OutOfMemoryError("CUDA out of memory")
+
+
+def test_where_float64_does_not_fit_float32_without_shortcuts_is_the_measure(tmp_path, monkeypatch):
+    task = examined(tmp_path, "return x @ x.T").for_lane()
+    task.build(seed=1)
+    x = task.draw(2)
+    eager, exact = task.expected(x, want_exact=True)
+    assert exact[0].dtype == torch.float64 and task.compared_with == "float64"
+    assert not torch.equal(exact[0], eager[0].double())
+
+    starved = examined(tmp_path, "return x @ x.T").for_lane()
+    starved.build(seed=1)
+    monkeypatch.setattr(torch.nn.Module, "double", out_of_memory)
+    eager, exact = starved.expected(x, want_exact=True)
+    assert starved.compared_with == "strict float32" and "out of memory" in starved.why_not_exact
+    assert exact[0].dtype == torch.float64 and torch.equal(exact[0], eager[0].double())
+
+    nothing = examined(tmp_path, "return x @ x.T").for_lane()
+    nothing.build(seed=1)
+    monkeypatch.setattr(torch.nn.Module, "float", out_of_memory)
+    assert nothing.expected(x, want_exact=True)[1] is None and nothing.compared_with == "float32"

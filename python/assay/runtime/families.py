@@ -14,7 +14,7 @@ with its reference (``admits``): where a logarithm or a product over a thousand 
 numbers, that family is no question to ask.
 
 A sample of the inputs tells the others from the task's own; what is rare is found by reading everything.
-So in timed rounds, which use the task's own inputs, the call that is verified mostly is rare.
+So in timed rounds, which use the task's own inputs, half of the calls are rare, and half of those verified.
 """
 
 import torch
@@ -76,28 +76,49 @@ def _transformed(kind: str, tensor: torch.Tensor, family: str) -> torch.Tensor:
     return drawn.abs().sub_(EXPONENT).exp2_().copysign_(drawn)  # tensors may be gigabytes
 
 
-def _of_all_sizes(count: int, generator: torch.Generator) -> torch.Tensor:
-    """As scaled ones, but evenly: one of each sign in each of count / 2 ranges, in random order."""
-    order = torch.randperm(count, generator=generator, device=generator.device)
-    drawn = torch.rand(count, generator=generator, device=generator.device)
-    drawn.add_(order // 2).mul_(2 * EXPONENT / -(-count // 2)).sub_(EXPONENT).exp2_()
-    return drawn.mul_(1 - 2 * (order % 2))
+def _mixed(numbers: torch.Tensor) -> torch.Tensor:
+    """SplitMix64's finalizer (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA
+    2014, figure 16) of int64 numbers, taken as unsigned."""
+    for shift, factor in ((30, -4658895280553007687), (27, -7723592293110705685)):
+        numbers = (numbers ^ ((numbers >> shift) & ((1 << (64 - shift)) - 1))) * factor
+    return numbers ^ ((numbers >> 31) & ((1 << 33) - 1))
 
 
-def make_rare(kinds: list[str], tensors: list[torch.Tensor], seed: int) -> None:
-    """Writes values of all sizes to a few places of each plain random input; both follow from ``seed``."""
-    generators: dict[torch.device, torch.Generator] = {}
-    for kind, tensor in zip(kinds, tensors):
+def _rare_elements(count: int, part: int, seeds: list[int], stream: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Places (int64) and values (float64), a row for each seed: a place in each of ``count`` parts of
+    ``part`` elements, and values as scaled ones have, one of each sign in each of count / 2 ranges, in
+    random order. ``stream`` tells apart what is drawn from one seed."""
+    lanes = torch.arange(3 * count) + stream * (1 << 32)
+    drawn = _mixed(_mixed(torch.tensor(seeds, dtype=torch.int64))[:, None] + lanes)
+    where, order, size = drawn.reshape(len(seeds), 3, count).unbind(1)
+    places = torch.arange(0, count * part, part) + (where >> 1 & (1 << 62) - 1) % part
+    order = order.argsort(1)
+    exponents = (order // 2 + (size & (1 << 52) - 1).double() / (1 << 52)) * (2 * EXPONENT / -(-count // 2)) - EXPONENT
+    return places, exponents.exp2() * (1 - 2 * (order % 2))
+
+
+def _memory_offsets(tensor: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+    """How many elements behind the first one those stand that come at ``places`` in order of indices."""
+    offsets = torch.zeros_like(places)
+    for size, step in zip(reversed(tensor.shape), reversed(tensor.stride())):
+        offsets += places % size * step
+        places = places // size
+    return offsets
+
+
+def make_rare(kinds: list[str], tensors: list[torch.Tensor], seeds: list[int], bases: tuple[int, ...] = (0,)) -> None:
+    """Writes values of all sizes to a few places of each plain random input; both follow from the seed.
+    For each seed there is one of ``bases``: so many bytes behind ``tensors`` stand those it is for, in the
+    same memory. Computed on the host, for all seeds at once: a round of timing waits for it."""
+    for stream, (kind, tensor) in enumerate(zip(kinds, tensors)):
         if kind == "fixed":
             continue
-        if tensor.device not in generators:
-            generators[tensor.device] = torch.Generator(tensor.device).manual_seed(seed)
-        generator = generators[tensor.device]
         count = min(RARE_ELEMENTS, tensor.numel() // 16)
-        part = tensor.numel() // count  # one place in each part: no place twice
-        at = torch.randint(part, (count,), generator=generator, device=tensor.device)
-        at += torch.arange(0, count * part, part, device=tensor.device)
-        tensor.put_(at, _of_all_sizes(count, generator).to(tensor.dtype))
+        places, values = _rare_elements(count, tensor.numel() // count, seeds, stream)
+        offsets = _memory_offsets(tensor, places)
+        offsets += torch.tensor(bases)[:, None] // tensor.element_size()
+        flat = tensor.as_strided((int(offsets.max()) + 1,), (1,))
+        flat[offsets.reshape(-1).to(tensor.device)] = values.reshape(-1).to(tensor.dtype).to(tensor.device)
 
 
 def admits(native: list[torch.Tensor], other: list[torch.Tensor], family: str = SCALED) -> bool:

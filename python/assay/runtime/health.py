@@ -66,7 +66,7 @@ def screen(task, limit_s: float = 60.0) -> dict:
         "void_half": _void(findings, [families.NATIVE], "half"),
         "unused_inputs": unused or [],
         "stochastic": bool(task.random),
-        "float64": task.exact,
+        "float64": task.exact is torch.float64,
         "memory_bytes": 0 if task.device == "cpu" else torch.cuda.max_memory_allocated(),
         "reference_us": task.reference_us,
         "seconds": round(time.monotonic() - begin, 3),
@@ -104,7 +104,9 @@ def _constant(tensor: torch.Tensor) -> torch.Tensor:
 def _rules_passed(task, family: str, outputs, eager, exact) -> list[str]:
     # Eager's own error is told by this very comparison; where float64 cannot be had there is none.
     passed = all(
-        compare.compare(y, e, exact[k] if exact and e.is_floating_point() else None, compare.EagerError())["passed"]
+        compare.compare(
+            y, e, exact[k] if exact and e.is_floating_point() else None, compare.EagerError(), task.precision
+        )["passed"]
         for k, (y, e) in enumerate(zip(outputs, eager))
         if k not in task.random
     )

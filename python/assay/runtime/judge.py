@@ -57,7 +57,7 @@ class Judge:
             families.kinds_of([x])
             for family in (families.SIGNED, families.SCALED):
                 families.admits([x], families.transform(["uniform"], [x], family))
-            families.make_rare(["uniform"], [x], 1)
+            families.make_rare(["uniform"], [x], [1])
         if compare.fused_compare is not None:
             compare.fused_compare.warm()
         if fast_random is not None:
@@ -172,7 +172,7 @@ class Judge:
         """Inputs of a round: after the GPU was seen quiet, written, and out of the cache again."""
         quiet = self.watch.quiet(request["quiet_ns"])
         family = request.get("family", families.NATIVE)
-        self.lanes[request["lane"]].fill(request["first"], request["seeds"], family, request.get("rare", -1))
+        self.lanes[request["lane"]].fill(request["first"], request["seeds"], family, request.get("rare", []))
         return {**quiet, **self._ready(request, len(request["seeds"]))}
 
     def op_flush(self, request: dict) -> dict:

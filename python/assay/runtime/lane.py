@@ -108,24 +108,25 @@ class Lane:
         begin, size = self.inputs_at + first * self.task.input_bytes, count * self.task.input_bytes
         self.inputs.memory[begin : begin + size].max()
 
-    def fill(self, first: int, seeds: list[int], family: str = families.NATIVE, rare: int = -1) -> None:
-        """New inputs in the slots from ``first``; ``rare``: the slot of those that get that family."""
+    def fill(self, first: int, seeds: list[int], family: str = families.NATIVE, rare: list[int] | None = None) -> None:
+        """New inputs in the slots from ``first``; ``rare``: the slots of those that get that family."""
         self.task.flags.apply()
         self.seeds.update((slot, (seed, family)) for slot, seed in enumerate(seeds, first))
+        rare = rare or []
         if self.task.recipe is not None and family in (families.NATIVE, families.RARE):
+            rare = list(range(first, first + len(seeds))) if family == families.RARE else rare
             keys = fast_random.keys(seeds)
             for stream, (tensor, normal) in enumerate(zip(self.targets(first), self.task.recipe)):
                 stride = self.task.input_bytes // tensor.element_size()
                 fast_random.fill(tensor, stride, keys, stream, normal)
-            for slot, seed in enumerate(seeds, first):
-                if family == families.RARE:
-                    families.make_rare(self.task.kinds, self.targets(slot), seed)
         else:
             for slot, seed in enumerate(seeds, first):
                 self._draw(slot, seed, family)
-        if rare >= 0:
-            self.seeds[rare] = (self.seeds[rare][0], families.RARE)
-            families.make_rare(self.task.kinds, self.targets(rare), self.seeds[rare][0])
+        if rare:
+            keys = [self.seeds[slot][0] for slot in rare]
+            self.seeds.update((slot, (seed, families.RARE)) for slot, seed in zip(rare, keys))
+            bases = tuple((slot - first) * self.task.input_bytes for slot in rare)
+            families.make_rare(self.task.kinds, self.targets(first), keys, bases)
         self.poison(first, len(seeds))
 
     def _draw(self, slot: int, seed: int, family: str) -> None:
@@ -218,7 +219,7 @@ class Lane:
             **_agreement(results),
             **({"kernelbench": compare.kernelbench(got, eager)} if want_exact and family == families.NATIVE else {}),
             "kernelbench_tolerance": max((compare.kernelbench_tolerance(d) for d in task.output_dtypes), default=0.0),
-            "reference": "float64" if exact is not None or task.exact_runs else "float32" if task.floating else "exact",
+            "reference": task.compared_with,
         }
 
     def verify_draws(self, first: int, count: int, last: bool) -> dict:
