@@ -96,13 +96,13 @@ Outcome Evaluation::TimeMore() {
 }
 
 /// The submission in a fresh process, as far as it was when the first one was timed: it has been
-/// called, so it has compiled, and was right.
+/// called, so it has compiled, and was right. With new weights, for their seed is that of a random
+/// submission's draws too, and those of the process before would come again.
 Outcome Evaluation::LoadAgain() {
   if (const Status leased = LeaseAnother(); !leased.ok())
     return InfrastructureFailure(Stage::kTime, leased.error());
   if (Outcome outcome = Load(); !Passed(outcome)) return outcome;
-  if (Outcome outcome = session_->Build(weights_seed_, LoadLimit(), nullptr); !Passed(outcome))
-    return outcome;
+  if (Outcome outcome = NewWeights(); !Passed(outcome)) return outcome;
   if (Outcome outcome = Fill(seeds_.Next("trial", 1), kNativeFamily); !Passed(outcome))
     return outcome;
   if (Outcome outcome = Calls(/*first=*/true, 1); !Passed(outcome)) return outcome;

@@ -148,6 +148,13 @@ def test_several_pairs_of_fresh_processes(run_assay, files):
     assert timing["rounds_verified"] >= timing["candidate_us"]["n"], "an output of every round"
 
 
+def test_random_outputs_in_several_processes(run_assay):
+    """Each process draws anew: the draws of the one before would be found to come again."""
+    honest = Path(__file__).resolve().parents[1] / "honest/dropout_of_torch.py"
+    verdict = judged(run_assay, "assay/bias_dropout_residual", honest, "--processes", 3)
+    assert verdict["status"] == "correct" and len(verdict["timing"]["pairs"]) == 3, verdict["error"]
+
+
 SPECIALIZED = {
     "raises": "assert x.shape[0] == 64",
     "is wrong": "x = x if x.shape[0] == 64 else x * 2",
@@ -258,7 +265,8 @@ def test_a_void_task_has_a_variant_that_is_not(run_assay, tmp_path):
 def test_a_task_whose_inputs_never_change_is_void(run_assay, files):
     """An answer that is kept by a look at the first element would be right in every call but rare ones."""
     task, submission = files()
-    task.write_text(task.read_text().replace("return [torch.randn", "torch.manual_seed(1)\n    return [torch.randn"))
+    fixed = "return [torch.randn(64, 256, generator=torch.Generator().manual_seed(1))]"
+    task.write_text(task.read_text().replace("return [torch.randn(64, 256)]", fixed))
     verdict = judged(run_assay, task, submission)
     assert verdict["status"] == "correct" and "void_task" in verdict["flags"]
     submission.write_text(submission.read_text().replace("pass\n", "return self.kept(x)\n", 1) + """
