@@ -245,8 +245,10 @@ void AddExposureOptions(CLI::App* command, Options* options) {
   command->add_option("--tls-key", exposure.tls_key, "PEM file");
   command->add_option("--cors-origin", exposure.origins,
                       "web pages of this origin may use the server; repeatable; '*': all");
-  command->add_option("--allow-host", exposure.hosts,
-                      "further names of this server, on loopback without keys; repeatable");
+  command->add_option(
+      "--allow-host", exposure.hosts,
+      "a name of this server: no other Host is served, but localhost and addresses; "
+      "repeatable (default: those on loopback without keys, elsewhere all)");
   command->add_option("--threads", serve.threads, "that serve HTTP (default: cores, at most 4)")
       ->check(CLI::Range(1, 64));
   command->add_option("--max-connections", serve.limits.connections, "open at once")

@@ -29,7 +29,7 @@ struct ListenOptions {
   std::shared_ptr<KeyRing> keys;     ///< null: open to everybody who can connect
   bool token_query = false;          ///< WebSocket upgrades may carry the key as ?token=
   std::vector<std::string> origins;  ///< of web pages beside its own; "*": all
-  std::vector<std::string> hosts;    ///< Host headers that are served; empty: all
+  std::vector<std::string> hosts;    ///< names in Host headers that are served; empty: all
   std::string tls_certificate;       ///< PEM files; both or none
   std::string tls_key;
 };

@@ -250,7 +250,7 @@ TEST(Limits, QuotasOfAKey) {
 
 TEST(Limits, WebPagesOfOthers) {
   ListenOptions listen;
-  listen.hosts = {"localhost", "127.0.0.1", "[::1]"};
+  listen.hosts = {"localhost"};
   listen.origins = {"https://good.example"};
   TestServer test(MakeRouter(), {}, listen);
   const auto status = [&](const std::string& request) {
@@ -259,7 +259,12 @@ TEST(Limits, WebPagesOfOthers) {
     return StatusOf(client.ReadResponse());
   };
   EXPECT_EQ(status("GET /hello HTTP/1.1\r\nHost: evil.example:8000\r\n\r\n"), 421);
+  for (const char* name :
+       {"127.evil.example", "1.2.3", "[evil]", "0x7f.1", "[::1].evil.example", "::1"})
+    EXPECT_EQ(status(fmt::format("GET /hello HTTP/1.1\r\nHost: {}:8000\r\n\r\n", name)), 421)
+        << name;
   EXPECT_EQ(status("GET /hello HTTP/1.1\r\nHost: LOCALHOST:8000\r\n\r\n"), 200);
+  EXPECT_EQ(status("GET /hello HTTP/1.1\r\nHost: 10.1.2.3\r\n\r\n"), 200) << "nobody chose it";
   EXPECT_EQ(status("GET /hello HTTP/1.1\r\nHost: [::1]:8000\r\n\r\n"), 200);
   EXPECT_EQ(status(Post("/echo", "x", "Origin: https://evil.example\r\n")), 403);
   EXPECT_EQ(status(Post("/echo", "x", "Origin: null\r\n")), 403);

@@ -109,7 +109,7 @@ struct Site {
   /// Origins of web pages that may use it beside its own; "*": all. Browsers name the page's
   /// origin; other clients name none and are not asked.
   std::vector<std::string> origins;
-  /// Host headers that are served; empty: all. On an open loopback port it keeps web pages out
+  /// Names in Host headers that are served, beside addresses; empty: all. It keeps web pages out
   /// whose name was made to resolve to this machine.
   std::vector<std::string> hosts;
   std::shared_ptr<Shared> shared;

@@ -1,5 +1,7 @@
 #include "http/wire.h"
 
+#include <arpa/inet.h>
+
 #include <algorithm>
 #include <boost/beast/http/status.hpp>
 
@@ -31,6 +33,14 @@ std::string_view WithoutPort(std::string_view host) {
   if (colon == std::string_view::npos || (bracket != std::string_view::npos && bracket > colon))
     return host;
   return host.substr(0, colon);
+}
+
+/// "10.0.0.1" or "[::1]". No resolver was asked for it, so no web page chose it.
+bool IsAddress(const std::string& host) {
+  in6_addr address{};
+  if (host.starts_with('[') && host.ends_with(']'))
+    return ::inet_pton(AF_INET6, host.substr(1, host.size() - 2).c_str(), &address) == 1;
+  return ::inet_pton(AF_INET, host.c_str(), &address) == 1;
 }
 
 std::string_view OriginHost(std::string_view origin) {
@@ -73,10 +83,11 @@ std::optional<Refusal> CheckOrigin(const Site& site, const Request& request, boo
   const std::string_view host = request.headers.Find("Host").value_or("");
   if (!site.hosts.empty()) {
     const std::string name = ToLower(WithoutPort(host));
-    if (std::find(site.hosts.begin(), site.hosts.end(), name) == site.hosts.end())
+    if (!IsAddress(name) &&
+        std::find(site.hosts.begin(), site.hosts.end(), name) == site.hosts.end())
       return Refusal{421,
                      "this server does not answer to that Host; the operator can allow it "
-                     "with --allow-host"};
+                     "with --allow-host or KERNEL_ENV_ALLOW_HOSTS"};
   }
   const std::optional<std::string_view> origin = request.headers.Find("Origin");
   if (!changes || !origin || IsAllowedOrigin(site, *origin)) return std::nullopt;

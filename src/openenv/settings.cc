@@ -86,6 +86,13 @@ Status SetSeconds(std::string_view value, double low, double high, Seconds* fiel
   return {};
 }
 
+/// Comma-separated.
+Status SetList(std::string_view value, std::vector<std::string>* field) {
+  for (const std::string_view part : Split(value, ','))
+    if (!Trim(part).empty()) field->emplace_back(Trim(part));
+  return {};
+}
+
 Status SetRewardMode(std::string_view value, Configuration* out) {
   std::vector<std::string> names;
   for (const RewardMode& mode : RewardModes()) {
@@ -128,12 +135,7 @@ const std::map<std::string, Apply, std::less<>>& Variables() {
        [](View v, Out o) { return SetSeconds(v, 0, 86400, &o->settings.resume_grace); }},
       {"KERNEL_ENV_EMIT",
        [](View v, Out o) { return Set(ParseEmission(v), &o->settings.emission); }},
-      {"KERNEL_ENV_TASKS",
-       [](View v, Out o) -> Status {
-         for (const View part : Split(v, ','))
-           if (!Trim(part).empty()) o->host.tasks.emplace_back(Trim(part));
-         return {};
-       }},
+      {"KERNEL_ENV_TASKS", [](View v, Out o) { return SetList(v, &o->host.tasks); }},
       {"KERNEL_ENV_TRIALS", [](View v, Out o) { return Set(Whole(v, 1, 100), &o->host.trials); }},
       {"KERNEL_ENV_COMPILE_WORKERS",
        [](View v, Out o) { return Set(Whole(v, 1, 1024), &o->host.compile_workers); }},
@@ -203,6 +205,15 @@ const std::map<std::string, Apply, std::less<>>& Variables() {
          o->settings.validation_token = v;
          return {};
        }},
+      {"KERNEL_ENV_API_KEY_FILE",
+       [](View v, Out o) -> Status {
+         o->host.api_key_file = v;
+         return {};
+       }},
+      {"KERNEL_ENV_ALLOW_HOSTS", [](View v, Out o) { return SetList(v, &o->host.allowed_hosts); }},
+      // The client package's; a shell may hold them beside the server's.
+      {"KERNEL_ENV_URL", [](View, Out) -> Status { return {}; }},
+      {"KERNEL_ENV_API_KEY", [](View, Out) -> Status { return {}; }},
       {"PORT", [](View v, Out o) { return Set(Whole(v, 0, 65535), &o->host.port); }},
   };
   return *table;

@@ -76,6 +76,8 @@ struct HostSettings {
   std::string trace_dir;
   std::string roofline;  ///< "calibrated", "datasheet", "table:PATH"
   std::optional<int> port;
+  std::string api_key_file;
+  std::vector<std::string> allowed_hosts;  ///< as --allow-host
 };
 
 struct Configuration {

@@ -49,6 +49,8 @@ TEST(Settings, EveryVariableIsRead) {
             "SESSION_IDLE_TIMEOUT_S=60",
             "ENABLE_WEB_INTERFACE=no",
             "OPENENV_VALIDATION_TOKEN=0123456789abcdef0123456789abcdef",
+            "KERNEL_ENV_API_KEY_FILE=/k",
+            "KERNEL_ENV_ALLOW_HOSTS=gpu-box, kernel-env",
             "PORT=9000"});
   ASSERT_TRUE(read.ok()) << read.error().message;
   EXPECT_THAT(*read->host.gpus, ::testing::ElementsAre(0, 2));
@@ -65,6 +67,8 @@ TEST(Settings, EveryVariableIsRead) {
   EXPECT_FALSE(read->settings.web);
   EXPECT_EQ(read->settings.idle_timeout, Seconds(60));
   EXPECT_EQ(read->host.port, 9000);
+  EXPECT_EQ(read->host.api_key_file, "/k");
+  EXPECT_THAT(read->host.allowed_hosts, ::testing::ElementsAre("gpu-box", "kernel-env"));
 }
 
 TEST(Settings, AnEmptyListOfGpusMeansNone) {
@@ -73,6 +77,10 @@ TEST(Settings, AnEmptyListOfGpusMeansNone) {
     ASSERT_TRUE(read.ok());
     EXPECT_TRUE(read->host.gpus->empty());
   }
+}
+
+TEST(Settings, TheClientsVariablesStopNoServer) {
+  EXPECT_TRUE(Read({"KERNEL_ENV_URL=http://127.0.0.1:8000", "KERNEL_ENV_API_KEY=ak_x"}).ok());
 }
 
 TEST(Settings, MistakesStopTheStart) {

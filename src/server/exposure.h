@@ -14,8 +14,8 @@ namespace assay {
 [[nodiscard]] bool IsLoopback(const std::string& host);
 
 /// A listener's options but for port and router, safe by default: another address than loopback
-/// needs keys or `insecure`; an open loopback port serves no Host that a web page could choose.
-/// kInvalid says what to do next.
+/// needs keys or `insecure`; an open loopback port, and whoever names `hosts`, serves no Host that
+/// a web page could choose. kInvalid says what to do next.
 Result<http::ListenOptions> MakeListenOptions(const ExposureOptions& exposure);
 
 }  // namespace assay

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "base/temp_folder.h"
@@ -48,6 +49,25 @@ TEST(Exposure, OtherAddressesNeedKeysOrInsecure) {
   const Result<http::ListenOptions> keyed = MakeListenOptions(exposure);
   ASSERT_TRUE(keyed.ok()) << keyed.error().message;
   EXPECT_NE(keyed->keys, nullptr);
+}
+
+TEST(Exposure, NamesHoldEverywhere) {
+  const test::TempFolder folder;
+  ExposureOptions exposure;
+  exposure.hosts = {"GPU-box"};
+  const auto served = [&](const std::string& host) {
+    const Result<http::ListenOptions> listen = MakeListenOptions(exposure);
+    EXPECT_TRUE(listen.ok());
+    return std::find(listen->hosts.begin(), listen->hosts.end(), host) != listen->hosts.end();
+  };
+  EXPECT_TRUE(served("gpu-box"));
+  exposure.host = "0.0.0.0";
+  exposure.insecure = true;
+  EXPECT_TRUE(served("gpu-box"));
+  EXPECT_TRUE(served("localhost"));
+  exposure.insecure = false;
+  exposure.api_key_file = KeyFile(folder);
+  EXPECT_TRUE(served("gpu-box"));
 }
 
 TEST(Exposure, ContradictionsAreRefused) {

@@ -20,7 +20,8 @@ struct ExposureOptions {
   std::string tls_certificate;
   std::string tls_key;
   std::vector<std::string> origins;  ///< --cors-origin
-  std::vector<std::string> hosts;    ///< --allow-host, beside those that loopback has
+  std::vector<std::string>
+      hosts;  ///< --allow-host; with one of them no others but localhost and addresses
 };
 
 /// Everything that `assay serve` can be told.

@@ -69,6 +69,9 @@ Status ApplyHostSettings(const openenv::HostSettings& host, ServeOptions* option
     if (host.gpus->empty()) options->devices = {"cpu"};
   }
   if (options->tasks.empty()) options->tasks = host.tasks;
+  ExposureOptions& exposure = options->exposure;
+  if (exposure.api_key_file.empty()) exposure.api_key_file = host.api_key_file;
+  if (exposure.hosts.empty()) exposure.hosts = host.allowed_hosts;
   if (host.trials) options->device.limits.trials = *host.trials;
   if (host.eval_timeout_s)
     options->device.limits.compile_s =

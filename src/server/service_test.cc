@@ -124,6 +124,11 @@ TEST_F(ServiceTest, HostSettings) {
   options.devices = {"cpu"};
   ASSERT_TRUE(ApplyHostSettings(host, &options).ok());
   EXPECT_EQ(options.devices, std::vector<std::string>{"cpu"});  // the command line goes before
+  host.api_key_file = "/keys";
+  host.allowed_hosts = {"gpu-box"};
+  ASSERT_TRUE(ApplyHostSettings(host, &options).ok());
+  EXPECT_EQ(options.exposure.api_key_file, "/keys");
+  EXPECT_EQ(options.exposure.hosts, std::vector<std::string>{"gpu-box"});
   host.trace_dir = "/tmp";
   EXPECT_FALSE(ApplyHostSettings(host, &options).ok());
 }
