@@ -1,8 +1,13 @@
 """The server for launchers that want Python: `python -m kernel_env.server.app`, `uvicorn server.app:app`.
 
 The server itself is the binary `assay serve`. `main` becomes it. `app` is an ASGI application that starts
-it on a private port when the launcher starts and passes on what comes: HTTP bodies and WebSocket messages
-unchanged, so that everything behaves as without it. Importing this module does nothing.
+it on a private port when the launcher starts and passes on what comes: heads, HTTP bodies and WebSocket
+messages unchanged, so that everything behaves as without it. Importing this module does nothing.
+
+Who reaches the server may run code in its judge, so `main` serves this machine alone unless it is told
+otherwise, and then wants keys (KERNEL_ENV_API_KEY_FILE) or an explicit `insecure`. Where `app` listens is its
+launcher's choice; its server asks for the same keys, and without them answers to localhost, to addresses and
+to the names in KERNEL_ENV_ALLOW_HOSTS.
 """
 
 from __future__ import annotations
@@ -10,6 +15,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import re
 import shutil
 import socket
 import sys
@@ -22,6 +28,7 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 _START_SECONDS = 60.0
 _LARGEST_MESSAGE = 64 << 20
+_HOST = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?")
 # Of one hop, so not passed on.
 _HOP_HEADERS = {b"connection", b"keep-alive", b"transfer-encoding", b"upgrade", b"te", b"trailer", b"proxy-connection"}
 
@@ -36,13 +43,29 @@ def find_binary() -> str:
     raise FileNotFoundError("no assay binary: install assay (pip install . in its checkout), or set ASSAY_BIN")
 
 
-def main(host: str = "0.0.0.0", port: int = 8000) -> None:
-    """Becomes `assay serve`; does not return."""
-    arguments = ["assay", "serve", "--host", host, "--port", str(port)]
-    if host not in ("127.0.0.1", "::1", "localhost"):
-        key_file = os.environ.get("KERNEL_ENV_API_KEY_FILE")
-        arguments += ["--api-key-file", key_file] if key_file else ["--insecure"]
+def main(host: Optional[str] = None, port: Optional[int] = None, insecure: bool = False) -> None:
+    """Becomes `assay serve` on `host` and `port`; does not return. Without either: as the command line says.
+
+    The server's defaults are 127.0.0.1 and 8000 (or PORT). It refuses another address that has neither a key
+    file nor `insecure`, and says what to do.
+    """
+    if host is None and port is None:
+        chosen = _command_line()
+        host, port, insecure = chosen.host, chosen.port, insecure or chosen.insecure
+    arguments = ["assay", "serve"]
+    arguments += ["--host", host] if host is not None else []
+    arguments += ["--port", str(port)] if port is not None else []
+    arguments += ["--insecure"] if insecure else []
     os.execv(find_binary(), arguments)
+
+
+def _command_line() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Starts Kernel Env's server, `assay serve`.")
+    parser.add_argument("--host", help="another address than 127.0.0.1 needs keys (KERNEL_ENV_API_KEY_FILE) "
+                                       "or --insecure")
+    parser.add_argument("--port", type=int, help="default: 8000, or PORT")
+    parser.add_argument("--insecure", action="store_true", help="let everybody who reaches the address use it")
+    return parser.parse_args()
 
 
 class Relay:
@@ -111,18 +134,14 @@ class Relay:
             await self._process.wait()
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
-        body = b""
-        while True:
-            event = await receive()
-            if event["type"] == "http.disconnect":
-                return
-            body += event.get("body", b"")
-            if not event.get("more_body"):
-                break
+        first = await receive()
+        if first["type"] == "http.disconnect":
+            return
         reader, writer = await asyncio.open_connection("127.0.0.1", self._port, limit=1 << 20)
+        head, chunked = _request_head(scope, first)
+        writer.write(head)
+        sending = asyncio.create_task(_send_body(first, receive, writer, chunked))
         try:
-            writer.write(_request_head(scope, len(body)) + body)
-            await writer.drain()
             status, headers = await _read_head(reader)
             kept = [(name, value) for name, value in headers if name not in _HOP_HEADERS]
             await send({"type": "http.response.start", "status": status, "headers": kept})
@@ -130,20 +149,30 @@ class Relay:
             async for piece in _read_body(reader, dict(headers), scope["method"] == "HEAD" or status in (204, 304)):
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
             await send({"type": "http.response.body", "body": b""})
+        except (asyncio.IncompleteReadError, ConnectionError):
+            if not sending.done():  # else the client went first, and the connection with it
+                raise
         finally:
+            sending.cancel()
+            await asyncio.gather(sending, return_exceptions=True)
             writer.close()
 
     async def _websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
         from websockets.asyncio.client import connect
-        from websockets.exceptions import ConnectionClosed, InvalidStatus
+        from websockets.exceptions import ConnectionClosed, InvalidStatus, InvalidURI
 
         await receive()  # websocket.connect
         passed = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]
-                  if name in (b"authorization", b"cookie", b"origin", b"x-request-id")]
+                  if name in (b"authorization", b"cookie", b"origin", b"x-api-key", b"x-request-id")]
+        named = dict(scope["headers"]).get(b"host", b"localhost").decode("latin-1")
         try:
-            upstream = await connect(f"ws://127.0.0.1:{self._port}{_target(scope)}", additional_headers=passed,
-                                     max_size=_LARGEST_MESSAGE, ping_interval=None, proxy=None, compression=None)
-        except InvalidStatus:
+            if not _HOST.fullmatch(named):
+                raise InvalidURI(named, "not a host")
+            # The client's Host, for the server compares it with the Origin.
+            upstream = await connect(f"ws://{named}{_target(scope)}", host="127.0.0.1", port=self._port,
+                                     additional_headers=passed, max_size=_LARGEST_MESSAGE, ping_interval=None,
+                                     proxy=None, compression=None)
+        except (InvalidStatus, InvalidURI):
             await send({"type": "websocket.close", "code": 1008})  # before accept: a refused handshake
             return
         await send({"type": "websocket.accept"})
@@ -182,12 +211,34 @@ def _target(scope: Scope) -> str:
     return (path + (b"?" + query if query else b"")).decode("latin-1")
 
 
-def _request_head(scope: Scope, length: int) -> bytes:
+def _request_head(scope: Scope, first: dict[str, Any]) -> tuple[bytes, bool]:
+    """The head of a request, given the first piece of its body, and whether the body goes out in chunks."""
+    length = dict(scope["headers"]).get(b"content-length")
+    if not first.get("more_body"):
+        length = b"%d" % len(first.get("body", b""))
     lines = [f"{scope['method']} {_target(scope)} HTTP/1.1".encode("latin-1")]
     lines += [name + b": " + value for name, value in scope["headers"]
               if name not in _HOP_HEADERS | {b"content-length", b"expect"}]
-    lines += [b"connection: close", b"content-length: %d" % length, b"", b""]
-    return b"\r\n".join(lines)
+    lines += [b"transfer-encoding: chunked" if length is None else b"content-length: " + length,
+              b"connection: close", b"", b""]
+    return b"\r\n".join(lines), length is None
+
+
+async def _send_body(event: dict[str, Any], receive: Receive, writer: asyncio.StreamWriter, chunked: bool) -> None:
+    """Passes a body on as it comes, held back where the server reads slowly; returns when the client goes."""
+    while event["type"] != "http.disconnect":
+        piece, more = event.get("body", b""), event.get("more_body", False)
+        if chunked and piece:
+            piece = b"%x\r\n%b\r\n" % (len(piece), piece)
+        if chunked and not more:
+            piece += b"0\r\n\r\n"
+        try:
+            writer.write(piece)
+            await writer.drain()
+        except ConnectionError:
+            pass  # the server has answered without it
+        event = await receive()
+    writer.transport.abort()
 
 
 async def _read_head(reader: asyncio.StreamReader) -> tuple[int, list[tuple[bytes, bytes]]]:
@@ -214,8 +265,4 @@ async def _read_body(reader: asyncio.StreamReader, headers: dict[bytes, bytes], 
 app = Relay()
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--host", default="0.0.0.0")
-    parser.add_argument("--port", type=int, default=int(os.environ.get("PORT", "8000")))
-    chosen = parser.parse_args()
-    main(host=chosen.host, port=chosen.port)
+    main()
