@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 from typing import TYPE_CHECKING, Any, Mapping, Optional
 
@@ -44,6 +46,12 @@ def evaluate(base_url: str, task_id: str, code: str, **options: Any) -> "KernelO
 
 def _post(url: str, body: dict[str, Any], deadline: float, headers: Mapping[str, str]) -> dict[str, Any]:
     data = json.dumps(body).encode()
+    parts = urllib.parse.urlsplit(url)
+    if "@" in parts.netloc:  # urllib does not know these; and an error's message should not hold a key
+        user, _, host = parts.netloc.rpartition("@")
+        url = parts._replace(netloc=host).geturl()
+        encoded = base64.b64encode(urllib.parse.unquote(user).encode()).decode()
+        headers = {"Authorization": f"Basic {encoded}", **headers}
     while True:
         left = deadline - time.monotonic()
         if left <= 0:

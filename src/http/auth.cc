@@ -1,6 +1,7 @@
 #include "http/auth.h"
 
 #include <openssl/crypto.h>
+#include <openssl/evp.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -32,16 +33,35 @@ Result<std::vector<ApiKey>> ReadKeyFile(const std::string& path) {
 /// Eight characters of the hash: enough to tell keys apart, useless to find one.
 std::string KeyId(const Digest& digest) { return Hex(digest).substr(0, 8); }
 
+/// The password of HTTP Basic's "base64(user:password)"; empty where it is none.
+std::string BasicPassword(std::string_view encoded) {
+  if (encoded.size() % 4 != 0) return "";
+  std::string text(encoded.size() / 4 * 3, '\0');
+  const int size = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(text.data()),
+                                   reinterpret_cast<const unsigned char*>(encoded.data()),
+                                   static_cast<int>(encoded.size()));
+  const size_t colon = text.find(':');
+  if (size < 0 || colon == std::string::npos) return "";
+  // The padding is decoded too, to zero bytes.
+  const size_t padding = encoded.ends_with("==") ? 2 : encoded.ends_with('=') ? 1 : 0;
+  text.resize(static_cast<size_t>(size) - std::min(padding, static_cast<size_t>(size)));
+  return colon < text.size() ? text.substr(colon + 1) : "";
+}
+
 /// The key that a request carries, empty when it carries none.
-std::string_view Credential(const Request& request, bool token_query) {
+std::string Credential(const Request& request, bool token_query) {
   if (const auto field = request.headers.Find("Authorization"); field) {
-    const size_t space = field->find(' ');
-    if (space != std::string_view::npos && ToLower(field->substr(0, space)) == "bearer")
-      return Trim(field->substr(space + 1));
+    const size_t space = std::min(field->find(' '), field->size());
+    const std::string scheme = ToLower(field->substr(0, space));
+    const std::string_view rest = Trim(field->substr(space));
+    if (scheme == "bearer") return std::string(rest);
+    // All that a URL can carry, and so a client that sends no headers of its own.
+    if (scheme == "basic")
+      if (std::string password = BasicPassword(rest); !password.empty()) return password;
   }
-  if (const auto field = request.headers.Find("X-API-Key"); field) return Trim(*field);
+  if (const auto field = request.headers.Find("X-API-Key"); field) return std::string(Trim(*field));
   if (token_query)
-    if (const auto token = request.Query("token"); token) return *token;
+    if (const auto token = request.Query("token"); token) return std::string(*token);
   return "";
 }
 
@@ -96,7 +116,7 @@ TokenBucket& KeyRing::FailuresOf(const std::string& address) {
 
 Identity KeyRing::Authenticate(const Request& request, bool token_query, const std::string& peer) {
   Identity who;
-  const std::string_view credential = Credential(request, token_query);
+  const std::string credential = Credential(request, token_query);
   if (credential.empty()) return who;
   const Digest digest = Sha256(credential);
   const std::lock_guard lock(mutex_);

@@ -49,8 +49,9 @@ class KeyRing {
   /// Reads the file again. After an error the old keys stay.
   Status Reload();
 
-  /// The key of a request: `Authorization: Bearer`, `X-API-Key`, or, where `token_query` allows it,
-  /// `?token=`. `peer`: the address without the port, for counting wrong keys.
+  /// The key of a request: `Authorization: Bearer`, the password of `Authorization: Basic`,
+  /// `X-API-Key`, or, where `token_query` allows it, `?token=`. `peer`: the address without the
+  /// port, for counting wrong keys.
   Identity Authenticate(const Request& request, bool token_query, const std::string& peer);
 
   /// Counts a request of a key; 0, or the seconds until it may come again.

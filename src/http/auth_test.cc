@@ -34,6 +34,14 @@ TEST(Auth, FindsKeysWhereTheyMayStand) {
   EXPECT_EQ(name(With("Authorization", fmt::format("bearer  {} ", kGood))), "good");
   EXPECT_EQ(name(With("x-api-key", kOther)), "other");
   EXPECT_EQ(name(With("Authorization", fmt::format("Basic {}", kGood))), "");
+  // "user:good-key-0123456789", ":good-key-0123456789", "u:other-key-0123456789"
+  EXPECT_EQ(name(With("Authorization", "Basic dXNlcjpnb29kLWtleS0wMTIzNDU2Nzg5")), "good");
+  EXPECT_EQ(name(With("Authorization", "basic Omdvb2Qta2V5LTAxMjM0NTY3ODk=")), "good");
+  EXPECT_EQ(name(With("Authorization", "Basic dTpvdGhlci1rZXktMDEyMzQ1Njc4OQ==")), "other");
+  for (const char* broken :
+       {"Basic", "Basic ", "Basic =", "Basic ====", "Basic dXNlcg==",
+        "Basic dXNlcjpnb29kLWtleS0wMTIzNDU2Nzg", "Basic dXNl!jpn", "Basic Og=="})
+    EXPECT_EQ(name(With("Authorization", broken)), "") << broken;
   EXPECT_EQ(name(Request{}), "");
   Request query;
   query.query = {{"token", kGood}};
