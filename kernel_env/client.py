@@ -44,7 +44,8 @@ class KernelEnv(EnvClient[KernelAction, KernelObservation, KernelState]):
             options["headers"] = {**(options.get("headers") or {}), "Authorization": f"Bearer {api_key}"}
         options = {key: value for key, value in options.items() if value is not None or key in _ACCEPTED}
         if unknown := set(options) - _ACCEPTED:
-            raise TypeError(f"the installed openenv's client does not take {sorted(unknown)}; a newer one may")
+            raise TypeError(f"the installed openenv's client does not take {sorted(unknown)}; a newer one may"
+                            ". A key may also stand in the URL: http://any:KEY@host:8000")
         if base_url is not None or "provider" not in options:
             options["base_url"] = base_url
         super().__init__(message_timeout_s=message_timeout_s, **options)
@@ -54,6 +55,9 @@ class KernelEnv(EnvClient[KernelAction, KernelObservation, KernelState]):
         self._token: Optional[str] = None  # of the episode that is going on
         self._home: Any = None  # the socket on which the server knows that episode
         self._progress: Any = None  # (turn, checks left) of the last reply
+        self._tickets: set[str] = set()  # that replies of this episode have named
+        # Verdicts by ticket: what only a resume's reply has told, None once the caller has it.
+        self._told: dict[str, Optional[dict[str, Any]]] = {}
 
     @classmethod
     def from_docker_image(cls, image: str, provider: Any = None, **kwargs: Any) -> Any:
@@ -97,21 +101,30 @@ class KernelEnv(EnvClient[KernelAction, KernelObservation, KernelState]):
         kind = message.get("type")
         if kind not in ("reset", "step", "state"):
             return await super()._send_and_receive(message)
-        if kind == "reset" and not (message.get("data") or {}).get("resume"):
+        resume = (message.get("data") or {}).get("resume")
+        if kind == "reset" and (not resume or resume != self._token):
             self._token = None
-            self._drop_closed_socket()
+            self._tickets.clear()
+            self._told.clear()
         attempt = 0
+        sent = False
+        question = message
+        before = self._progress
         deadline = time.monotonic() + self._reconnect_s
         while True:
-            progress = self._progress
             try:
                 resumed = await self._go_home()
-                if attempt and kind == "step" and resumed is not None and self._answers(resumed, progress):
-                    reply = resumed  # the server judged it; only the answer was lost
-                else:
-                    reply = await super()._send_and_receive(message)
+                if resumed is not None:
+                    if sent and _has_code(question) and _progress_of(resumed) != before:
+                        question = await self._poll_of_lost() or question
+                    before = _progress_of(resumed)
+                reply = self._what_was_told(question)
+                if reply is None:
+                    sent = True
+                    reply = await super()._send_and_receive(question)
+                taken = not _has_code(question) or not self._names_another(reply)
                 self._remember(kind, reply)
-                return await self._wait_for_verdict(message, reply) if kind == "step" else reply
+                return await self._wait_for_verdict(message, reply) if kind == "step" and taken else reply
             except asyncio.TimeoutError:
                 raise  # an OSError too, but the server is there: the caller's patience ended
             except _LOST:
@@ -132,25 +145,49 @@ class KernelEnv(EnvClient[KernelAction, KernelObservation, KernelState]):
             return None
         reply = await super()._send_and_receive({"type": "reset", "data": {"resume": self._token}})
         self._home = self._ws
-        self._progress = _progress_of(reply)
+        if ticket := _judged_ticket(reply):  # paid here, and maybe another's than is asked for next
+            self._told.setdefault(ticket, reply)
         return reply
+
+    async def _poll_of_lost(self) -> Optional[dict[str, Any]]:
+        """A poll of the submission whose reply was lost; None if the last one is of an earlier reply."""
+        state = await super()._send_and_receive({"type": "state"})
+        ticket = (state.get("data") or {}).get("last_ticket")
+        return None if ticket is None or ticket in self._tickets else _poll(ticket)
+
+    def _what_was_told(self, question: dict[str, Any]) -> Optional[dict[str, Any]]:
+        """The verdict that is asked for, if a resume's reply had it."""
+        action = question.get("data") or {}
+        if question.get("type") != "step" or action.get("op") not in ("poll", "cancel"):
+            return None
+        if ticket := action.get("ticket"):
+            return self._told.get(ticket)
+        return next(filter(None, self._told.values()), None) if action["op"] == "poll" else None
+
+    def _names_another(self, reply: dict[str, Any]) -> bool:
+        """Whether a submission was not taken: the server names one that has the last turn."""
+        observation = _observation_of(reply)
+        return observation.get("status") == "queued" and observation.get("ticket") in self._tickets
 
     def _drop_closed_socket(self) -> None:
         if self._ws is not None and self._ws.state in (SocketState.CLOSING, SocketState.CLOSED):
             self._ws = None
 
-    @staticmethod
-    def _answers(resumed: dict[str, Any], before: Any) -> bool:
-        status = (resumed["data"].get("observation") or {}).get("status")
-        return status == "queued" or _progress_of(resumed) != before
-
     def _remember(self, kind: str, reply: dict[str, Any]) -> None:
         if kind == "state":
             return
-        observation = (reply.get("data") or {}).get("observation") or {}
+        observation = _observation_of(reply)
         if kind == "reset":
             self._token = observation.get("episode_token")
             self._home = self._ws
+        if ticket := observation.get("ticket"):
+            self._tickets.add(ticket)
+        if ticket := _judged_ticket(reply):
+            if self._told.get(ticket, reply) is None:
+                # To the server the first reply may look lost with its connection, and it pays again.
+                reply["data"]["reward"] = 0.0
+                observation["flags"] = sorted({*observation.get("flags", ()), "already_reported"})
+            self._told[ticket] = None
         self._progress = _progress_of(reply)
 
     async def _wait_for_verdict(self, message: dict[str, Any], reply: dict[str, Any]) -> dict[str, Any]:
@@ -158,28 +195,29 @@ class KernelEnv(EnvClient[KernelAction, KernelObservation, KernelState]):
         if not self._wait or action.get("defer") or action.get("op") in ("poll", "cancel"):
             return reply
         while True:
-            observation = reply["data"].get("observation") or {}
+            observation = _observation_of(reply)
             if observation.get("status") != "queued" or not observation.get("ticket"):
                 return reply
-            poll = {"op": "poll", "ticket": observation["ticket"], "code": ""}
-            reply = await self._send_and_receive({"type": "step", "data": poll})
+            reply = await self._send_and_receive(_poll(observation["ticket"]))
 
     # Beyond OpenEnv's client.
 
     async def submit_many(self, codes: Sequence[str], *, check: bool = False) -> list[StepResult[KernelObservation]]:
         """Submits all at once over this connection and returns their results in the same order.
 
-        They are judged side by side. The episode needs as many turns: reset(max_turns=len(codes)).
+        They are judged side by side. The episode needs as many turns: reset(max_turns=len(codes)). What it
+        has no turn for is not judged and has the status "queued" or "episode_over".
         """
         op = "check" if check else "submit"
-        taken = []
+        answers = []
         for code in codes:
-            taken.append(await self._exchange({"code": code, "op": op, "defer": True}))
+            earlier = set(self._tickets)
+            result = await self._exchange({"code": code, "op": op, "defer": True})
+            answers.append((result, result.observation.ticket not in earlier))
         results = []
-        for result in taken:
-            while result.observation.status == "queued":
-                poll = {"op": "poll", "ticket": result.observation.ticket, "code": ""}
-                result = await self._exchange(poll)
+        for result, taken in answers:
+            while taken and result.observation.status == "queued":
+                result = await self.poll(result.observation.ticket)
             results.append(result)
         return results
 
@@ -208,8 +246,25 @@ class KernelEnv(EnvClient[KernelAction, KernelObservation, KernelState]):
         return "http" + address.removeprefix("ws")
 
 
+def _observation_of(reply: dict[str, Any]) -> dict[str, Any]:
+    return (reply.get("data") or {}).get("observation") or {}
+
+
+def _judged_ticket(reply: dict[str, Any]) -> Optional[str]:
+    observation = _observation_of(reply)
+    return None if observation.get("status") in ("queued", "episode_over") else observation.get("ticket")
+
+
+def _has_code(message: dict[str, Any]) -> bool:
+    return message.get("type") == "step" and (message.get("data") or {}).get("op", "submit") in ("submit", "check")
+
+
+def _poll(ticket: str) -> dict[str, Any]:
+    return {"type": "step", "data": {"op": "poll", "ticket": ticket, "code": ""}}
+
+
 def _progress_of(reply: dict[str, Any]) -> Any:
-    observation = (reply.get("data") or {}).get("observation") or {}
+    observation = _observation_of(reply)
     return observation.get("turn"), observation.get("checks_left")
 
 

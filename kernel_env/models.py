@@ -86,3 +86,4 @@ class KernelState(State):
     done: bool = False
     done_reason: Optional[str] = None
     pending_ticket: Optional[str] = None
+    last_ticket: Optional[str] = None

@@ -351,11 +351,20 @@ json::object OverObservation(const ObservationContext& context, json::object las
 
 json::object StateJson(const Episode* episode) {
   if (episode == nullptr)
-    return {{"episode_id", nullptr},    {"step_count", 0},        {"task_id", nullptr},
-            {"suite", nullptr},         {"seed", nullptr},        {"turn", 0},
-            {"max_turns", 0},           {"best_reward", nullptr}, {"best_speedup", nullptr},
-            {"solved", false},          {"done", false},          {"done_reason", nullptr},
-            {"pending_ticket", nullptr}};
+    return {{"episode_id", nullptr},
+            {"step_count", 0},
+            {"task_id", nullptr},
+            {"suite", nullptr},
+            {"seed", nullptr},
+            {"turn", 0},
+            {"max_turns", 0},
+            {"best_reward", nullptr},
+            {"best_speedup", nullptr},
+            {"solved", false},
+            {"done", false},
+            {"done_reason", nullptr},
+            {"pending_ticket", nullptr},
+            {"last_ticket", nullptr}};
   const EpisodeConfig& config = episode->config();
   const Ticket* open = episode->Open();
   return {{"episode_id", config.episode_id},
@@ -371,7 +380,10 @@ json::object StateJson(const Episode* episode) {
           {"done", episode->done()},
           {"done_reason", OrNull(episode->done_reason())},
           {"pending_ticket",
-           open == nullptr || !config.timing ? json::value(nullptr) : json::value(open->id)}};
+           open == nullptr || !config.timing ? json::value(nullptr) : json::value(open->id)},
+          {"last_ticket", episode->tickets().empty() || !config.timing
+                              ? json::value(nullptr)
+                              : json::value(episode->tickets().back().id)}};
 }
 
 }  // namespace assay::openenv

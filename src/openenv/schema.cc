@@ -119,7 +119,8 @@ constexpr std::string_view kState = R"({
     "solved": {"type": "boolean", "default": false},
     "done": {"type": "boolean", "default": false},
     "done_reason": {"anyOf": [{"type": "string"}, {"type": "null"}], "default": null},
-    "pending_ticket": {"anyOf": [{"type": "string"}, {"type": "null"}], "default": null}
+    "pending_ticket": {"anyOf": [{"type": "string"}, {"type": "null"}], "default": null},
+    "last_ticket": {"anyOf": [{"type": "string"}, {"type": "null"}], "default": null}
   }
 })";
 

@@ -15,7 +15,7 @@ def test_protocol(openenv_python, echo_server, check, run_client):
     run_client(openenv_python, check, echo_server.url)
 
 
-@pytest.mark.parametrize("check", ["pong", "tickets", "timeout", "reconnect"])
+@pytest.mark.parametrize("check", ["pong", "tickets", "timeout", "reconnect", "cut", "too_many"])
 def test_slow_judgements(openenv_python, serve, check, run_client):
     server = serve("--runner", "echo", "--echo-delay-ms", "1500", KERNEL_ENV_REPLY_DEADLINE_S="0.6")
     run_client(openenv_python, check, server.url)
@@ -34,6 +34,15 @@ def test_a_blocked_event_loop_does_not_lose_the_session(openenv_python, echo_ser
 def test_capacity(openenv_python, serve, run_client):
     server = serve("--runner", "echo", "--max-sessions", "1", KERNEL_ENV_CAPACITY_WAIT_S="1")
     run_client(openenv_python, "capacity", server.url)
+
+
+def test_a_key_in_the_url(openenv_python, serve, run_client, run_assay, tmp_path):
+    keys = tmp_path / "keys"
+    key = run_assay("keys", "new", "--name", "me", "--scope", "submit", "--file", keys).stdout.strip()
+    server = serve("--runner", "echo", "--api-key-file", str(keys))
+    host = f"127.0.0.1:{server.port}"
+    run_client(openenv_python, "keyed", f"http://any:{key}@{host}", f"http://any:ak_wrong@{host}")
+    assert key not in server.log
 
 
 def test_telemetry(openenv_python, serve, run_client):
