@@ -22,6 +22,7 @@ constexpr Seconds kTimeout{10};
 struct Options {
   std::string url = "http://127.0.0.1:8000";
   std::string key_file;
+  TlsTrust trust;
   double interval_s = 2;
   bool once = false;
   bool as_json = false;
@@ -89,7 +90,8 @@ void ReadMetrics(const std::vector<MetricLine>& metrics, Frame* frame) {
 
 Result<Frame> Fetch(const Options& options, const std::string& key) {
   const auto get = [&](const std::string& path) -> Result<json::object> {
-    ASSAY_ASSIGN_OR_RETURN(const std::string body, HttpGet(options.url, path, key, kTimeout));
+    ASSAY_ASSIGN_OR_RETURN(const std::string body,
+                           HttpGet(options.url, path, key, kTimeout, options.trust));
     return ParseJsonObject(body, 64u << 20);
   };
   Frame frame;
@@ -99,7 +101,7 @@ Result<Frame> Fetch(const Options& options, const std::string& key) {
   ASSAY_ASSIGN_OR_RETURN(const json::object recent, get("/v1/submissions?limit=50"));
   frame.recent = GetArray(recent, "submissions");
   ASSAY_ASSIGN_OR_RETURN(const std::string metrics,
-                         HttpGet(options.url, "/metrics", key, kTimeout));
+                         HttpGet(options.url, "/metrics", key, kTimeout, options.trust));
   ReadMetrics(ParseMetrics(metrics), &frame);
   return frame;
 }
@@ -251,6 +253,7 @@ int Watch(const Options& options, const std::string& key) {
 }
 
 int Top(const Options& options) {
+  std::signal(SIGPIPE, SIG_IGN);  // HttpGet's wish
   std::string key;
   if (!options.key_file.empty()) {
     Result<std::string> text = ReadFile(options.key_file, 4096);
@@ -273,6 +276,10 @@ void AddTop(CLI::App* app, int* exit_code) {
   command->add_option("url", options->url, "of the server")->capture_default_str();
   command->add_option("--key-file", options->key_file,
                       "file with the key to send (default: $ASSAY_API_KEY)");
+  command->add_option("--ca-file", options->trust.ca_file,
+                      "PEM file of whom to believe, for https (default: the system's)");
+  command->add_flag("--insecure", options->trust.insecure,
+                    "with https: believe any server, and send it the key");
   command->add_option("--interval", options->interval_s, "seconds between frames")
       ->check(CLI::Range(0.2, 3600.0))
       ->capture_default_str();
@@ -283,6 +290,7 @@ void AddTop(CLI::App* app, int* exit_code) {
       "A key sees its own submissions; with the scope admin it sees all.\n"
       "Examples:\n"
       "  assay top\n"
+      "  assay top https://gpu-host:8000 --ca-file cert.pem --key-file key\n"
       "  ssh gpu-host assay top --once");
   command->callback([options, exit_code] { *exit_code = Top(*options); });
 }

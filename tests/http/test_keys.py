@@ -186,3 +186,26 @@ def test_a_client_that_never_finishes_its_handshake(serve, certificate):
         start = time.monotonic()
         assert idle.recv(1) == b""
         assert 5 < time.monotonic() - start < 15
+
+
+def test_top_speaks_https_with_whom_it_believes(serve, certificate, new_key, run_assay, tmp_path):
+    cert, key = certificate("first")
+    (tmp_path / "key").write_text(new_key("me", "read"))
+    server = serve("--tls-cert", cert, "--tls-key", key, "--api-key-file", new_key.path)
+
+    def top(host, *arguments, scheme="https"):
+        shown = run_assay("top", f"{scheme}://{host}:{server.port}", "--once", "--key-file", tmp_path / "key", *arguments)
+        return shown.returncode, shown.stdout + shown.stderr
+
+    for host in ("localhost", "127.0.0.1"):
+        code, text = top(host, "--ca-file", cert)
+        assert code == 0 and "echo" in text, text
+    code, text = top("localhost")
+    assert code == 3 and "not believed" in text and "self" in text, text
+    code, text = top("127.1", "--ca-file", cert)  # the same server by a name that its certificate does not have
+    assert code == 3 and "not believed" in text and "mismatch" in text, text
+    assert top("localhost", "--insecure")[0] == 0
+    assert top("localhost", "--ca-file", key)[0] == 2
+    code, text = top("localhost", scheme="http")
+    assert code == 3 and "https" in text, text
+    assert tmp_path.joinpath("key").read_text() not in server.log()
