@@ -3,8 +3,9 @@
     python examples/client_smoke.py --url http://127.0.0.1:8000
 
 Needs the client package (pip install "openenv-core[core]==0.3.0" ./kernel_env) and no GPU of its own. Exit
-code 0: the server judged the ReLU example correct and, on a GPU, paid more than 0.3 for it. On a server
-without a GPU the verdict is real but the times are not, so there only the verdict is required.
+code 0: the server judged the ReLU example correct and, on a GPU, timed it, placed it on the roofline and paid
+more than 0.3 for it. On a server without a GPU the verdict is real but the times are not, so there only the
+verdict is required.
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ def check(url: str, task_id: str) -> None:
         seen = good.observation
         require(seen.status == "correct", f"{EXAMPLE.name} is {seen.status}" +
                 ("" if seen.correct else f": {seen.feedback}"))
-        report(good)
+        # Not the reset's: a server answers before its GPU is warm, and says nothing of it until then.
+        report(good, get(url, "/health")["hardware"])
         require(good.done and seen.done_reason == "turn_limit", "two turns end the episode")
 
         over = env.step(KernelAction(code="pass"))
@@ -65,23 +67,25 @@ def check(url: str, task_id: str) -> None:
         require(env.state().step_count == 2, "and nothing is counted")
 
 
-def report(result: Any) -> None:
+def report(result: Any, hardware: dict[str, Any]) -> None:
     """Shows times and reward, and requires of them what the server's device allows."""
     seen = result.observation
     timing = seen.timing or {}
-    print(f"      device: {seen.hardware or 'see /health'}; judged in {seen.eval_ms or 0:.0f} ms")
-    if not timing.get("meaningful"):
+    print(f"      judged in {seen.eval_ms or 0:.0f} ms on {hardware.get('gpu') or 'a CPU'}, "
+          f"torch {hardware.get('torch', '?')}")
+    if hardware.get("device") != "cuda":
         print("      The server has no GPU: the kernel ran in Triton's interpreter, so its times mean nothing and "
               "there is no reward by time. The verdict is as strict as on a GPU.")
         require(seen.masked or result.reward >= 0, "and the reward is marked as missing" if seen.masked else
                 "the reward of this mode needs no times")
         return
+    require(timing.get("meaningful") and timing["median_us"] > 0 and timing["baseline_us"] > 0,
+            "kernel and reference were timed")
     print(f"      {timing['median_us']:.2f} us, reference {timing['baseline_us']:.2f} us, "
           f"speedup {seen.speedup:.2f}")
-    if seen.roofline:
-        print(f"      t_min {seen.roofline['bound_us']:.2f} us ({seen.roofline['limiter']}), "
-              f"{100 * (seen.sol_fraction or 0):.0f} % of the roofline")
-    require(timing["median_us"] > 0, "the time is positive")
+    require(seen.roofline and seen.sol_fraction, "the kernel has a place on the roofline")
+    print(f"      t_min {seen.roofline['bound_us']:.2f} us ({seen.roofline['limiter']}), "
+          f"{100 * seen.sol_fraction:.0f} % of the roofline")
     require(not seen.masked, f"there is a reward ({seen.reward_note})")
     require(result.reward > 0.3, f"the reward {result.reward:.3f} is above 0.3")
 
