@@ -131,7 +131,10 @@ Summary Summarize(std::span<const double> samples) {
           .n = static_cast<int>(sorted.size())};
 }
 
-Ratio PairedRatio(std::span<const double> reference, std::span<const double> candidate) {
+namespace {
+
+/// reference[i] / candidate[i].
+std::vector<double> RatiosOf(std::span<const double> reference, std::span<const double> candidate) {
   ASSAY_CHECK(!reference.empty());
   ASSAY_CHECK(reference.size() == candidate.size());
   const size_t n = reference.size();
@@ -141,7 +144,12 @@ Ratio PairedRatio(std::span<const double> reference, std::span<const double> can
     ASSAY_CHECK(std::isfinite(candidate[i]) && candidate[i] > 0);
     ratios[i] = reference[i] / candidate[i];
   }
-  std::sort(ratios.begin(), ratios.end());
+  return ratios;
+}
+
+Ratio Resampled(std::span<const double> unsorted) {
+  const std::vector<double> ratios = Sorted(unsorted);
+  const size_t n = ratios.size();
   const double value = SortedQuantile(ratios, 0.5);
   if (n == 1) return {value, value, value};
 
@@ -155,10 +163,25 @@ Ratio PairedRatio(std::span<const double> reference, std::span<const double> can
     median = CountedMedian(ratios, counts);
   }
   std::sort(medians.begin(), medians.end());
-  const double half = n <= kStudent.size() + 1 ? StudentHalf(ratios, value) : 0;
   return {.value = value,
-          .low = std::min(value * std::exp(-half), SortedQuantile(medians, 0.025)),
-          .high = std::max(value * std::exp(half), SortedQuantile(medians, 0.975))};
+          .low = std::min(value, SortedQuantile(medians, 0.025)),
+          .high = std::max(value, SortedQuantile(medians, 0.975))};
+}
+
+}  // namespace
+
+Ratio ResampledRatio(std::span<const double> reference, std::span<const double> candidate) {
+  return Resampled(RatiosOf(reference, candidate));
+}
+
+Ratio PairedRatio(std::span<const double> reference, std::span<const double> candidate) {
+  const std::vector<double> ratios = RatiosOf(reference, candidate);
+  Ratio ratio = Resampled(ratios);
+  if (ratios.size() == 1 || ratios.size() > kStudent.size() + 1) return ratio;
+  const double half = StudentHalf(ratios, ratio.value);
+  ratio.low = std::min(ratio.low, ratio.value * std::exp(-half));
+  ratio.high = std::max(ratio.high, ratio.value * std::exp(half));
+  return ratio;
 }
 
 Ratio RatioOverPairs(std::span<const double> reference, std::span<const double> candidate,

@@ -29,10 +29,14 @@ struct Ratio {
 };
 
 /// Median over rounds of reference[i] / candidate[i] (round i ran both, interleaved, on the same
-/// inputs), with a percentile-bootstrap 95 % interval over rounds, or, where there are so few that
-/// it would be too narrow (up to 16), Student's about the median if that is wider. Deterministic.
-/// The spans have one length, at least 1, and hold finite positive times; with one round the
-/// interval is the value itself.
+/// inputs), with a percentile-bootstrap 95 % interval over rounds. Deterministic. The spans have
+/// one length, at least 1, and hold finite positive times; with one round the interval is the value
+/// itself. Of few rounds the resamples are too much alike: with four the interval covers the truth
+/// in 84 of 100 cases. It is what timing ends by.
+Ratio ResampledRatio(std::span<const double> reference, std::span<const double> candidate);
+
+/// The same as verdicts give it: of up to 16 rounds the interval is Student's about the median, on
+/// the log scale, where that is wider.
 Ratio PairedRatio(std::span<const double> reference, std::span<const double> candidate);
 
 /// The same over several pairs of fresh processes: pair k ran the next rounds[k] of the rounds.

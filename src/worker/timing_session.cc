@@ -216,16 +216,20 @@ Outcome TimingSession::VerifyKept(TimingRecord* record, Correctness* correctness
   return outcome;
 }
 
-/// Half of a round's calls have inputs with rare elements, and of any two rounds one verifies such
+/// Some of a round's calls have inputs with rare elements, and of any two rounds one verifies such
 /// a call: neither who does not look for them nor who looks at everything can tell which call
-/// counts.
+/// counts. Half of few calls, an eighth of many: writing them takes time that nobody else may use.
 std::vector<uint32_t> TimingSession::RareSlots(uint32_t first, uint32_t calls) {
   if (pair_ % 2 == 0) verifies_rare_ = seeds_->Next("turn") % 2 == 0;
   const bool verified = verifies_rare_ == (pair_ % 2 == 0);
-  const std::vector<uint64_t> draws = seeds_->Next("rare", calls);
+  const uint32_t one_in = calls <= 8 ? 2 : calls <= 16 ? 4 : 8;
+  constexpr uint32_t kDraws = 20;  // three bits each, of one seed
+  const std::vector<uint64_t> seeds = seeds_->Next("rare", calls / kDraws + 1);
   std::vector<uint32_t> slots;
-  for (uint32_t call = 0; call < calls; ++call)
-    if (call == verified_call_ ? verified : draws[call] % 2 == 0) slots.push_back(first + call);
+  for (uint32_t call = 0; call < calls; ++call) {
+    const uint64_t draw = seeds[call / kDraws] >> 3 * (call % kDraws);
+    if (call == verified_call_ ? verified : draw % one_in == 0) slots.push_back(first + call);
+  }
   return slots;
 }
 
@@ -277,7 +281,7 @@ bool TimingSession::Enough(const TimingRecord& record) const {
   if (plan_.interpreted || ElapsedS() > limits.time_budget_s) return true;
   if (static_cast<int>(record.candidate.size()) >= limits.max_rounds) return true;
   const std::vector<double> paid_us = Reconcile(record.candidate).paid_us;
-  const Ratio ratio = PairedRatio(TrustedTimes(record.reference), paid_us);
+  const Ratio ratio = ResampledRatio(TrustedTimes(record.reference), paid_us);
   // Events tick every 32 ns: of a kernel of 3 us that is a percent.
   const double half_width =
       std::max(limits.target_half_width, limits.target_us / Quantile(paid_us, 0.5));

@@ -14,7 +14,7 @@ with its reference (``admits``): where a logarithm or a product over a thousand 
 numbers, that family is no question to ask.
 
 A sample of the inputs tells the others from the task's own; what is rare is found by reading everything.
-So in timed rounds, which use the task's own inputs, half of the calls are rare, and half of those verified.
+So in timed rounds, which use the task's own inputs, some of the calls are rare, and half of those verified.
 """
 
 import torch
