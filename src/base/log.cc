@@ -1,7 +1,10 @@
 #include "base/log.h"
 
+#include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+
+#include "base/log_request.h"
 
 namespace assay {
 namespace {
@@ -22,6 +25,18 @@ spdlog::level::level_enum ToSpdlog(LogLevel level) {
   return spdlog::level::err;
 }
 
+/// LogRequest at the end of a line. Lines are formatted on the thread that logs.
+class RequestSuffix final : public spdlog::custom_flag_formatter {
+ public:
+  void format(const spdlog::details::log_msg&, const std::tm&, spdlog::memory_buf_t& out) override {
+    if (const std::string_view id = LogRequest::current(); !id.empty())
+      fmt::format_to(std::back_inserter(out), " request={}", id);
+  }
+  [[nodiscard]] std::unique_ptr<spdlog::custom_flag_formatter> clone() const override {
+    return std::make_unique<RequestSuffix>();
+  }
+};
+
 }  // namespace
 
 bool SetUpLogging(std::string_view level) {
@@ -29,7 +44,9 @@ bool SetUpLogging(std::string_view level) {
   if (parsed == spdlog::level::off && level != "off") return false;
   auto logger =
       std::make_shared<spdlog::logger>("assay", std::make_shared<spdlog::sinks::stderr_sink_mt>());
-  logger->set_pattern("%Y-%m-%dT%H:%M:%S.%f %l %v");
+  auto formatter = std::make_unique<spdlog::pattern_formatter>();
+  formatter->add_flag<RequestSuffix>('*').set_pattern("%Y-%m-%dT%H:%M:%S.%f %l %v%*");
+  logger->set_formatter(std::move(formatter));
   logger->set_level(parsed);
   spdlog::set_default_logger(std::move(logger));
   return true;

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/log.h"
+#include "base/log_request.h"
 #include "http/loop.h"
 #include "http/message.h"
 
@@ -27,7 +28,8 @@ class ReplySlot {
   ReplySlot& operator=(const ReplySlot&) = delete;
   ~ReplySlot() {
     if (answered_.load()) return;
-    Log(LogLevel::kError, "http request={} was dropped without an answer", request_id_);
+    const LogRequest of(request_id_);
+    Log(LogLevel::kError, "http request was dropped without an answer");
     Request request;
     request.id = request_id_;
     Deliver(Response::Problem(request, 500, "internal", "the request was not answered"));

@@ -10,6 +10,7 @@
 #include <boost/beast/websocket/stream.hpp>
 
 #include "base/log.h"
+#include "base/log_request.h"
 #include "base/strings.h"
 #include "http/outbox.h"
 #include "http/serve.h"
@@ -136,8 +137,9 @@ void WebSocketConnection<Stream>::EndSession() {
   outbox_->Shut();
   Guard([&] { session_->OnClose(); });
   session_.reset();
-  Log(LogLevel::kInfo, "websocket closed peer={} key={} request={}", peer_,
-      who_.key_name.empty() ? "-" : who_.key_name, request_id_);
+  const LogRequest of(request_id_);
+  Log(LogLevel::kInfo, "websocket closed peer={} key={}", peer_,
+      who_.key_name.empty() ? "-" : who_.key_name);
 }
 
 template <typename Stream>
@@ -179,8 +181,9 @@ void WebSocketConnection<Stream>::Open(Request request, const WebSocketFactory& 
           if (const auto self = weak.lock()) self->Flush();
         });
       });
-  Log(LogLevel::kInfo, "websocket open path={} peer={} key={} request={}", LoggedPath(request.path),
-      peer_, who_.key_name.empty() ? "-" : who_.key_name, request_id_);
+  const LogRequest of(request_id_);
+  Log(LogLevel::kInfo, "websocket open path={} peer={} key={}", LoggedPath(request.path), peer_,
+      who_.key_name.empty() ? "-" : who_.key_name);
   Guard([&] {
     session_ = factory(std::move(request), outbox_);
     if (session_ == nullptr) {
@@ -197,7 +200,8 @@ void WebSocketConnection<Stream>::Guard(Call call) {
   try {
     call();
   } catch (const std::exception& exception) {
-    Log(LogLevel::kError, "websocket session failed: {} request={}", exception.what(), request_id_);
+    const LogRequest of(request_id_);
+    Log(LogLevel::kError, "websocket session failed: {}", exception.what());
     StartClose(1011, "internal error");
   }
 }
@@ -326,7 +330,8 @@ template <typename Stream>
 void WebSocketConnection<Stream>::Drop(const char* reason) {
   if (aborted_) return;
   site_->shared->CountDrop(reason);
-  LogWarn("websocket dropped reason={} peer={} request={}", reason, peer_, request_id_);
+  const LogRequest of(request_id_);
+  LogWarn("websocket dropped reason={} peer={}", reason, peer_);
   Abort();
 }
 

@@ -6,6 +6,7 @@
 #include <boost/beast/http/status.hpp>
 
 #include "base/log.h"
+#include "base/log_request.h"
 #include "base/strings.h"
 #include "http/url.h"
 
@@ -158,9 +159,10 @@ std::string LoggedPath(std::string_view path) {
 void LogAccess(const Request& request, int status, size_t bytes, Milliseconds took) {
   const LogLevel level = status >= 500 ? LogLevel::kWarn : LogLevel::kInfo;
   if (!LogEnabled(level)) return;
-  Log(level, "http method={} path={} status={} bytes={} ms={:.2f} peer={} key={} request={}",
-      request.method, LoggedPath(request.path), status, bytes, took.count(), request.peer,
-      request.who.key_name.empty() ? "-" : request.who.key_name, request.id);
+  const LogRequest of(request.id);
+  Log(level, "http method={} path={} status={} bytes={} ms={:.2f} peer={} key={}", request.method,
+      LoggedPath(request.path), status, bytes, took.count(), request.peer,
+      request.who.key_name.empty() ? "-" : request.who.key_name);
 }
 
 }  // namespace assay::http

@@ -7,6 +7,8 @@
 #include <ctime>
 
 #include "base/json.h"
+#include "base/log.h"
+#include "base/log_request.h"
 #include "base/strings.h"
 
 namespace assay {
@@ -30,7 +32,7 @@ class JsonFormatter final : public spdlog::formatter {
   void format(const spdlog::details::log_msg& message, spdlog::memory_buf_t& out) override {
     std::string line =
         JsonLogLine(UtcTime(message.time), View(spdlog::level::to_string_view(message.level)),
-                    View(message.payload));
+                    View(message.payload), LogRequest::current());
     line += '\n';
     out.append(line.data(), line.data() + line.size());
   }
@@ -41,9 +43,11 @@ class JsonFormatter final : public spdlog::formatter {
 
 }  // namespace
 
-std::string JsonLogLine(std::string_view time, std::string_view level, std::string_view message) {
-  return json::serialize(
-      json::object{{"time", time}, {"level", level}, {"message", CleanText(message)}});
+std::string JsonLogLine(std::string_view time, std::string_view level, std::string_view message,
+                        std::string_view request) {
+  json::object line{{"time", time}, {"level", level}, {"message", CleanText(message)}};
+  if (!request.empty()) line["request"] = request;
+  return json::serialize(line);
 }
 
 bool SetUpJsonLogging(std::string_view level) {

@@ -14,6 +14,9 @@ TEST(JsonLog, OneObjectALineWhateverTheMessage) {
   ASSERT_TRUE(object.ok());
   EXPECT_EQ(GetString(*object, "level"), "info");
   EXPECT_TRUE(GetString(*object, "message").starts_with("a \"quoted\"\nline "));
+  EXPECT_FALSE(object->contains("request"));
+  EXPECT_EQ(GetString(*ParseJsonObject(JsonLogLine("t", "info", "a line", "r-1")), "request"),
+            "r-1");
 }
 
 TEST(JsonLog, RefusesUnknownLevels) { EXPECT_FALSE(SetUpJsonLogging("loud")); }
