@@ -260,11 +260,27 @@ QueueDepth Broker::Depth() {
 
 double Broker::retry_after_s() {
   const std::lock_guard guard(mutex_);
+  return RetrySeconds(queue_.size(), MeanSeconds());
+}
+
+double Broker::retry_after_of(const std::string& owner) {
+  const std::lock_guard guard(mutex_);
+  const BrokerLimits& limits = options_.limits;
+  const bool own = queue_.size(owner) >= PlacesOf(owner) ||
+                   queue_.bytes(owner) > limits.max_queued_bytes_per_owner / 2;
+  if (!own || queue_.size() >= limits.max_queued) return RetrySeconds(queue_.size(), MeanSeconds());
+  // Owners take turns, so its own jobs get their share of the workers.
+  return RetrySeconds(queue_.size(owner),
+                      ExpectedSeconds(owner) * static_cast<double>(queue_.owners()));
+}
+
+/// Until an eighth of what waits is judged: all that were refused come back then, not only one. The
+/// lock is held.
+double Broker::RetrySeconds(size_t waiting, double each_s) const {
   if (draining_) return kDrainingRetryS;
-  // Until an eighth of the queue is judged: all that were refused come back then, not only one.
-  const double places = std::max(1.0, std::ceil(static_cast<double>(queue_.size()) / 8));
-  return std::clamp(places * MeanSeconds() / static_cast<double>(std::max<size_t>(1, workers_)),
-                    1.0, kMaxRetryS);
+  const double places = std::max(1.0, std::ceil(static_cast<double>(waiting) / 8));
+  return std::clamp(places * each_s / static_cast<double>(std::max<size_t>(1, workers_)), 1.0,
+                    kMaxRetryS);
 }
 
 double Broker::MeanSeconds() const { return mean_s_ > 0 ? mean_s_ : options_.limits.expected_s; }

@@ -12,6 +12,8 @@
 
 #include "base/adaptive_mutex.h"
 #include "base/clock.h"
+#include "base/log.h"
+#include "base/log_request.h"
 #include "base/metrics.h"
 #include "broker/documents.h"
 #include "broker/done_cache.h"
@@ -51,6 +53,7 @@ struct BrokerOptions {
   /// long after their last change; 0: kept for ever.
   Seconds retain{0};
   std::vector<std::string> retained;
+  bool log_jobs = false;              ///< a line for each that is accepted, delivered, done
   MetricRegistry* metrics = nullptr;  ///< outlives the broker; null: counted nowhere
   // Clocks, for tests.
   std::function<double()> unix_now;  ///< seconds; may jump
@@ -97,6 +100,7 @@ class Broker final : public JobService, public JobLeases {
                                       std::function<void(const Job&)> changed) override;
   QueueDepth Depth() override;
   double retry_after_s() override;
+  double retry_after_of(const std::string& owner) override;
 
   // JobLeases
   Result<std::optional<Delivery>> Lease(const std::string& worker, Seconds wait,
@@ -164,7 +168,8 @@ class Broker final : public JobService, public JobLeases {
   // broker_submit.cc
   using Admitted = std::function<void(Result<std::shared_ptr<const Job>>)>;
   [[nodiscard]] Status Validate(const JobRequest& request) const;
-  [[nodiscard]] Status RoomFor(const JobRequest& request) const;
+  [[nodiscard]] Status RoomFor(const JobRequest& request, std::string* reason) const;
+  [[nodiscard]] size_t PlacesOf(const std::string& owner) const;
   void Enqueue(Admission* admission);
   void Withdraw(Admission* admission);
   static void TakeExisting(Admission* admission, StoredJob found, std::string_view what);
@@ -177,6 +182,14 @@ class Broker final : public JobService, public JobLeases {
   void SweepOld();
   Status DeleteOld(Store* store, double before);
 
+  /// A line about a job, with the request that brought it.
+  template <typename... Args>
+  void LogJob(const Job& job, fmt::format_string<Args...> format, Args&&... args) const {
+    if (!options_.log_jobs || !LogEnabled(LogLevel::kInfo)) return;
+    const LogRequest of(job.request->request_id);
+    LogInfo("job {} {}", job.request->id, fmt::format(format, std::forward<Args>(args)...));
+  }
+
   // With mutex_ held.
   /// Whether to notify_one(queue_changed_), after the lock: a worker that wakes up wants it.
   [[nodiscard]] bool WakesWorker();
@@ -185,6 +198,7 @@ class Broker final : public JobService, public JobLeases {
   static std::shared_ptr<const Job> Current(Record* record);
   [[nodiscard]] double ExpectedSeconds(const std::string& owner) const;
   [[nodiscard]] double MeanSeconds() const;
+  [[nodiscard]] double RetrySeconds(size_t waiting, double each_s) const;
   void StartDraining();
   void Notify(Record* record);
   void Tell(const std::shared_ptr<Watcher>& watcher, Record* record);

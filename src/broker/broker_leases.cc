@@ -104,6 +104,7 @@ Result<std::optional<Delivery>> Broker::Lease(const std::string& worker, Seconds
   Notify(&record);
   guard.unlock();
   if (first) writer_->Wake();
+  LogJob(*job, "delivered number={} worker={}", job->deliveries, worker);
   return std::optional(std::move(delivery));
 }
 
@@ -246,6 +247,7 @@ Status Broker::Finish(const std::shared_ptr<Job>& job) {
 /// The job's verdict is on the disk.
 void Broker::End(std::shared_ptr<const Job> job) {
   instruments_->Verdict(*job);
+  LogJob(*job, "done status={} worker={}", GetString(job->verdict, "status"), job->worker);
   std::vector<std::shared_ptr<const Job>> forgotten;  // goes after the lock
   {
     const std::lock_guard guard(mutex_);
@@ -304,10 +306,12 @@ Status Broker::Requeue(const std::string& id, std::string_view why) {
         cancelled
             ? UnjudgedVerdict(job->request, true, "cancelled", "the submission was cancelled")
             : UnjudgedVerdict(job->request, false, "lost",
-                              fmt::format("{} workers were lost on it; the last: {}", losses, why));
+                              fmt::format("it was judged {} times without a result; the last: {}",
+                                          losses, why));
     stored = Finish(job);
     if (stored.ok()) return stored;
   } else {
+    const LogRequest of(job->request->request_id);
     LogWarn("{}: delivery {} to {} ended without a result: {}", id, job->deliveries, job->worker,
             why);
     stored = writer_->Run([&](Store* store) { return store->SetQueued(*job, losses); });

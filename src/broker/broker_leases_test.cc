@@ -300,6 +300,63 @@ TEST(RunnerPool, ARunnerThatCannotWorkOrThrowsLosesNothing) {
   EXPECT_THAT(pool.Workers().front().last_error, HasSubstr("a bug"));
 }
 
+TEST(RunnerPool, ABrokenRunnerLeavesTheQueueToTheOthers) {
+  const std::unique_ptr<Broker> broker = test::OpenBroker();
+  std::atomic<bool> broken{true};
+  std::atomic<int> tries{0};
+  const auto works = [](const JobRequest& request, const JobRunner::Stage&,
+                        const CancelFlag&) -> Result<json::object> {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    return VerdictDocument(request, "correct");
+  };
+  const auto fails = [&](const JobRequest& request, const JobRunner::Stage&,
+                         const CancelFlag&) -> Result<json::object> {
+    ++tries;
+    if (broken) return Err(ErrorCode::kInternal, "CUDA error: unspecified launch failure");
+    return VerdictDocument(request, "correct");
+  };
+  const auto check = [&]() -> Status {
+    if (broken) return Err(ErrorCode::kUnavailable, "no kernel runs on it");
+    return {};
+  };
+  RunnerPool pool(broker.get(),
+                  {std::make_shared<test::ScriptedRunner>(fails, 2, "bad:0", check),
+                   std::make_shared<test::ScriptedRunner>(works, 1, "good:0")},
+                  Seconds(0.05));
+  std::vector<std::string> ids;
+  for (int i = 0; i < 100; ++i) ids.push_back(SubmitId(broker.get()));
+  for (const std::string& id : ids) {
+    EXPECT_TRUE(test::Eventually([&] { return (*broker->Get(id)).state == JobState::kDone; }));
+    EXPECT_EQ(StatusOf(*broker->Get(id)), "correct");
+  }
+  EXPECT_LE(tries, 2);  // one a thread, before the first check
+  EXPECT_FALSE(pool.Workers().front().fit);
+  EXPECT_TRUE(pool.Workers().back().fit);
+  EXPECT_THAT(pool.Workers().front().last_error, HasSubstr("no kernel runs"));
+  broken = false;
+  EXPECT_TRUE(test::Eventually([&] { return pool.Workers().front().fit; }));
+}
+
+TEST(RunnerPool, AJobThatOnlyFailsItselfEndsAndItsRunnerGoesOn) {
+  const std::unique_ptr<Broker> broker = test::OpenBroker();
+  const auto script = [](const JobRequest& request, const JobRunner::Stage&,
+                         const CancelFlag&) -> Result<json::object> {
+    if (request.source == "bad") return Err(ErrorCode::kInternal, "it filled the card");
+    return VerdictDocument(request, "correct");
+  };
+  RunnerPool pool(broker.get(), {std::make_shared<test::ScriptedRunner>(script, 2)});
+  const std::string bad = SubmitId(broker.get(), Request("bad"));
+  const std::string good = SubmitId(broker.get());
+  for (const std::string& id : {good, bad})
+    EXPECT_TRUE(test::Eventually([&] { return (*broker->Get(id)).state == JobState::kDone; }));
+  EXPECT_EQ(StatusOf(*broker->Get(good)), "correct");
+  EXPECT_EQ(StatusOf(*broker->Get(bad)), "infra_error");
+  EXPECT_EQ((*broker->Get(bad)).deliveries, 4);
+  EXPECT_THAT(GetString(GetObject((*broker->Get(bad)).verdict, "error"), "message"),
+              HasSubstr("it filled the card"));
+  EXPECT_TRUE(pool.Workers().front().fit);
+}
+
 TEST(RunnerPool, DrainFinishesWhatRunsAndKeepsWhatWaits) {
   const test::TempFolder folder;
   BrokerOptions options;

@@ -82,14 +82,23 @@ Status Broker::Validate(const JobRequest& request) const {
   return options_.check ? options_.check(request) : Status();
 }
 
-Status Broker::RoomFor(const JobRequest& request) const {
+/// The most that an owner may have in the queue.
+size_t Broker::PlacesOf(const std::string& owner) const {
+  const size_t limit = options_.limits.max_queued_per_owner;
+  const size_t quota = options_.quota ? options_.quota(owner) : 0;
+  return quota > 0 ? std::min(limit, quota) : limit;
+}
+
+/// `reason`: of a refusal, for the metrics.
+Status Broker::RoomFor(const JobRequest& request, std::string* reason) const {
+  *reason = "draining";
   if (draining_) return Err(ErrorCode::kUnavailable, "the service is shutting down");
   const BrokerLimits& limits = options_.limits;
+  *reason = "full";
   if (queue_.size() >= limits.max_queued)
     return Err(ErrorCode::kUnavailable, "the queue is full ({} jobs)", limits.max_queued);
-  size_t own_limit = limits.max_queued_per_owner;
-  if (const size_t quota = options_.quota ? options_.quota(request.owner) : 0; quota > 0)
-    own_limit = std::min(own_limit, quota);
+  *reason = "quota";
+  const size_t own_limit = PlacesOf(request.owner);
   if (queue_.size(request.owner) >= own_limit)
     return Err(ErrorCode::kUnavailable, "you have {} jobs in the queue, which is the most",
                own_limit);
@@ -98,6 +107,7 @@ Status Broker::RoomFor(const JobRequest& request) const {
     return Err(ErrorCode::kUnavailable,
                "you have {} bytes of sources in the queue, and {} are the most",
                queue_.bytes(request.owner), limits.max_queued_bytes_per_owner);
+  *reason = "full";
   if (queue_.bytes() + bytes > limits.max_queued_bytes)
     return Err(ErrorCode::kUnavailable, "the queue is full ({} bytes of sources)",
                limits.max_queued_bytes);
@@ -162,8 +172,7 @@ Status Broker::WriteAdmission(Admission* admission, Store* store) {
       if (found) return TakeExisting(admission, *std::move(found), "id"), Status();
     }
     const std::lock_guard guard(mutex_);
-    if (Status room = RoomFor(request); !room.ok()) {
-      admission->reason = draining_ ? "draining" : "full";
+    if (Status room = RoomFor(request, &admission->reason); !room.ok()) {
       admission->refusal = std::move(room);
       return {};
     }
@@ -213,6 +222,7 @@ void Broker::AnswerAdmission(Admission* admission, const Status& durable) {
     return;
   }
   instruments_->accepted.Add();
+  LogJob(*admission->job, "accepted owner={}", admission->job->request->owner);
   {
     const std::lock_guard guard(mutex_);
     if (Record* record = FindRecord(*admission->job); record != nullptr) record->accepted = true;
@@ -237,13 +247,12 @@ void Broker::Admit(SharedRequest request, Admitted admitted) {
   const JobRequest& wanted = admission->request;
   if (wanted.idempotency.empty() && !records_.contains(wanted.id) &&
       done_.Find(wanted.id) == nullptr) {
-    const Status room = RoomFor(wanted);
+    const Status room = RoomFor(wanted, &admission->reason);
     if (room.ok()) {
       Enqueue(admission.get());
     } else if (!admission->id_given) {
-      const bool draining = draining_;
       guard.unlock();
-      instruments_->Refused(draining ? "draining" : "full");
+      instruments_->Refused(admission->reason);
       admission->admitted(room.error());
       return;
     }

@@ -228,7 +228,9 @@ TEST(Submit, QueuesAreBounded) {
   ASSERT_TRUE(broker->Cancel(id).ok());
   EXPECT_TRUE(broker->Submit(Request("x", "b")).ok());
   EXPECT_THAT(metrics.ToPrometheus(),
-              HasSubstr("assay_submissions_refused_total{reason=\"full\"} 2\n"));
+              HasSubstr("assay_submissions_refused_total{reason=\"full\"} 1\n"));
+  EXPECT_THAT(metrics.ToPrometheus(),
+              HasSubstr("assay_submissions_refused_total{reason=\"quota\"} 1\n"));
 }
 
 TEST(Submit, AnOwnersQuotaGoesBelowTheLimitAndNotAboveIt) {
@@ -313,6 +315,28 @@ TEST(Submit, RetryAfterFollowsTheRates) {
   EXPECT_NEAR(broker->retry_after_s(), 25, 0.1);
   broker->Drain();
   EXPECT_EQ(broker->retry_after_s(), 10);
+}
+
+TEST(Submit, AFullPartIsEstimatedFromThatPart) {
+  test::FakeClocks clocks;
+  MetricRegistry metrics;
+  BrokerOptions options;
+  clocks.Use(&options);
+  options.limits.expected_s = 2;
+  options.limits.max_queued_per_owner = 16;
+  options.metrics = &metrics;
+  const std::unique_ptr<Broker> broker = test::OpenBroker(options);
+  for (int owner = 0; owner < 9; ++owner)
+    for (int i = 0; i < 16; ++i)
+      ASSERT_TRUE(broker->Submit(Request("x", "owner-" + std::to_string(owner))).ok());
+  ASSERT_TRUE(broker->Submit(Request("x", "other")).ok());
+  // Two of its own, each of them while the ten owners have one judged.
+  EXPECT_EQ(broker->retry_after_of("owner-1"), 2 * 2 * 10);
+  // Whose part is not full waits for the whole.
+  EXPECT_EQ(broker->retry_after_of("other"), broker->retry_after_s());
+  EXPECT_FALSE(broker->Submit(Request("x", "owner-1")).ok());
+  EXPECT_THAT(metrics.ToPrometheus(),
+              ::testing::HasSubstr("assay_submissions_refused_total{reason=\"quota\"} 1"));
 }
 
 TEST(Submit, ClocksThatJumpChangeNoOrderAndNoWait) {

@@ -88,8 +88,10 @@ class ScriptedRunner final : public JobRunner {
  public:
   using Script =
       std::function<Result<json::object>(const JobRequest&, const Stage&, const CancelFlag&)>;
-  explicit ScriptedRunner(Script script, int jobs = 1, std::string name = "fake:0")
-      : script_(std::move(script)), jobs_(jobs), name_(std::move(name)) {}
+  using CheckScript = std::function<Status()>;
+  explicit ScriptedRunner(Script script, int jobs = 1, std::string name = "fake:0",
+                          CheckScript check = {})
+      : script_(std::move(script)), jobs_(jobs), name_(std::move(name)), check_(std::move(check)) {}
 
   [[nodiscard]] std::string name() const override { return name_; }
   [[nodiscard]] int jobs() const override { return jobs_; }
@@ -98,11 +100,13 @@ class ScriptedRunner final : public JobRunner {
                            const CancelFlag& cancelled) override {
     return script_(request, stage, cancelled);
   }
+  Status Check(const CancelFlag&) override { return check_ ? check_() : Status(); }
 
  private:
   const Script script_;
   const int jobs_;
   const std::string name_;
+  const CheckScript check_;
 };
 
 }  // namespace assay::test

@@ -18,6 +18,7 @@ class EchoRunner final : public JobRunner {
   [[nodiscard]] json::object Describe() const override;
   Result<json::object> Run(const JobRequest& request, const Stage& stage,
                            const CancelFlag& cancelled) override;
+  Status Check(const CancelFlag&) override { return {}; }
 
  private:
   const std::string name_;

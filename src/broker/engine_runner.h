@@ -26,6 +26,7 @@ class EngineRunner final : public JobRunner {
   [[nodiscard]] json::object Describe() const override;
   Result<json::object> Run(const JobRequest& request, const Stage& stage,
                            const CancelFlag& cancelled) override;
+  Status Check(const CancelFlag& cancelled) override;
 
  private:
   EngineRunner(std::unique_ptr<Engine> engine, std::shared_ptr<const TaskRegistry> registry,

@@ -151,6 +151,24 @@ TEST_F(EngineRunnerTest, ACancelledOneIsKilledAtOnce) {
   EXPECT_LT(Seconds(Clock::now() - start).count(), 5);  // 0.05 s on a quiet machine
 }
 
+TEST_F(EngineRunnerTest, AFaultIsTheRunnersAndABrokenTaskIsNot) {
+  const CancelFlag never = std::make_shared<std::atomic<bool>>(false);
+  const auto run = [&](const std::string& reference) {
+    JobRequest request = Question(Relu());
+    request.id = "sub-fault";
+    request.task_source.replace(request.task_source.find("return torch.relu(x)"), 20, reference);
+    return runner_->Run(
+        request, [](std::string_view) {}, never);
+  };
+  const Result<json::object> broken = run("return torch.no_such_function(x)");
+  ASSERT_TRUE(broken.ok()) << broken.error().message;
+  EXPECT_EQ(GetString(GetObject(*broken, "error"), "name"), "broken_reference");
+  // The judge dies with it.
+  EXPECT_FALSE(run("__import__('os')._exit(3)").ok());
+  const Status fit = runner_->Check(never);
+  EXPECT_TRUE(fit.ok()) << fit.error().message;
+}
+
 TEST_F(EngineRunnerTest, ATimeLimitIsTheSubmissionsOwnTimeout) {
   JobRequest request = Question(Relu("time.sleep(600)"));
   request.timeout_s = 1;

@@ -83,6 +83,12 @@ size_t FairQueue::size(const std::string& owner) const {
   return found == owners_.end() ? 0 : found->second.jobs.size();
 }
 
+size_t FairQueue::owners() const {
+  return static_cast<size_t>(std::count_if(owners_.begin(), owners_.end(), [](const auto& entry) {
+    return !entry.second.jobs.empty();
+  }));
+}
+
 size_t FairQueue::bytes(const std::string& owner) const {
   const auto found = owners_.find(owner);
   return found == owners_.end() ? 0 : found->second.bytes;

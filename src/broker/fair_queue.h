@@ -37,6 +37,7 @@ class FairQueue {
 
   [[nodiscard]] size_t size() const { return size_; }
   [[nodiscard]] size_t size(const std::string& owner) const;
+  [[nodiscard]] size_t owners() const;  ///< that have jobs in it
   [[nodiscard]] size_t bytes() const { return bytes_; }
   [[nodiscard]] size_t bytes(const std::string& owner) const;
 

@@ -28,11 +28,16 @@ class JobRunner {
   [[nodiscard]] virtual json::object Describe() const = 0;
 
   /// Judges; blocks. Returns the assay.verdict/1 document with raw samples, `cancelled` soon after
-  /// the flag is set. An error means that this runner could not do its work at all (the job is
-  /// given to a runner again); a fault of the infrastructure that would come again is an
-  /// `infra_error` document.
+  /// the flag is set. An error is a fault of this runner, or of its device: the job is given to a
+  /// runner again. What no runner could do (a task whose reference is broken) is an `infra_error`
+  /// document.
   virtual Result<json::object> Run(const JobRequest& request, const Stage& stage,
                                    const CancelFlag& cancelled) = 0;
+
+  /// Whether it can judge: tries what is known to pass. Asked after an error of Run(), so that a
+  /// job that only fails itself is not taken for a broken device. Blocks; ends soon after the flag
+  /// is set.
+  virtual Status Check(const CancelFlag& cancelled) = 0;
 };
 
 /// The document of a job that came to no judgement: `name` and `message` say why. `kind` is

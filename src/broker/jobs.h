@@ -27,10 +27,11 @@ struct JobRequest {
   std::string task_source;  ///< ... or a reference module in KernelBench's format
   std::string entry = "Model";  ///< class of the reference in `task_source`
   std::string submission_entry = "ModelNew";
-  std::string source;    ///< the submission
-  json::object options;  ///< how to judge, see EvaluationOptions
-  int priority = 0;      ///< higher first, within one owner
-  double timeout_s = 0;  ///< of the whole judging, from its start; 0: the engine's phases only
+  std::string source;      ///< the submission
+  json::object options;    ///< how to judge, see EvaluationOptions
+  int priority = 0;        ///< higher first, within one owner
+  double timeout_s = 0;    ///< of the whole judging, from its start; 0: the engine's phases only
+  std::string request_id;  ///< of the request that brought it, for the log; not stored
 };
 
 /// A request that copies share: a job is copied at each change of its state, and what was asked for
@@ -114,7 +115,7 @@ class JobService {
   virtual ~JobService() = default;
 
   /// Durable when it returns. kInvalid: bad request (says what to do), kNotFound: unknown task,
-  /// kUnavailable: the queue or the owner's quota is full (retry_after_s() tells when to come
+  /// kUnavailable: the queue or the owner's quota is full (retry_after_of() tells when to come
   /// again), or the service is draining.
   virtual Result<Job> Submit(JobRequest request) = 0;
 
@@ -170,6 +171,11 @@ class JobService {
 
   virtual QueueDepth Depth() = 0;
   virtual double retry_after_s() = 0;
+  /// As retry_after_s(), for this owner: where only its own part is full, what that takes.
+  virtual double retry_after_of(const std::string& owner) {
+    static_cast<void>(owner);
+    return retry_after_s();
+  }
   /// It stops: what it refuses now, another server may take.
   [[nodiscard]] virtual bool draining() const { return false; }
 };

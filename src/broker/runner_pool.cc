@@ -1,21 +1,26 @@
 #include "broker/runner_pool.h"
 
+#include <algorithm>
 #include <exception>
 
 #include "base/log.h"
+#include "base/log_request.h"
 
 namespace assay {
 namespace {
 
 /// How long one look into the queue lasts, and so a stop at most.
 constexpr Seconds kLook{0.5};
-/// After a store that cannot be written, or a runner that cannot work.
+/// After a store that cannot be written, or a job that was given back.
 constexpr Seconds kBackoff{1};
+/// Between two checks of a runner that fails them, at most.
+constexpr Seconds kLongestPause{60};
 
 }  // namespace
 
-RunnerPool::RunnerPool(JobLeases* leases, std::vector<std::shared_ptr<JobRunner>> runners)
-    : leases_(leases) {
+RunnerPool::RunnerPool(JobLeases* leases, std::vector<std::shared_ptr<JobRunner>> runners,
+                       Seconds first_pause)
+    : leases_(leases), first_pause_(first_pause) {
   for (std::shared_ptr<JobRunner>& runner : runners) {
     workers_.push_back(std::make_unique<Worker>());
     Worker* worker = workers_.back().get();
@@ -32,6 +37,7 @@ void RunnerPool::Stop() {
     const std::lock_guard guard(mutex_);
     stopping_ = true;
   }
+  end_checks_->store(true);
   stop_.notify_all();
   for (std::thread& thread : threads_)
     if (thread.joinable()) thread.join();
@@ -46,18 +52,73 @@ bool RunnerPool::PauseUnlessStopping(Seconds pause) {
 void RunnerPool::Work(Worker* worker) {
   const std::string name = worker->runner->name();
   while (PauseUnlessStopping(Seconds(0))) {
+    if (!IsFit(*worker)) {
+      AwaitFit(worker);
+      continue;
+    }
     Result<std::optional<Delivery>> lease = leases_->Lease(name, kLook, Seconds(0));
     if (!lease.ok()) {
       LogWarn("{} cannot take a job: {}", name, lease.error().message);
       static_cast<void>(PauseUnlessStopping(kBackoff));
+    } else if (*lease && !IsFit(*worker)) {
+      // Another thread of it found out meanwhile.
+      static_cast<void>(leases_->Return(**lease, /*lost=*/false, name + " failed its check"));
     } else if (*lease) {
       Judge(worker, **lease);
     }
   }
 }
 
+bool RunnerPool::IsFit(const Worker& worker) const {
+  const std::lock_guard guard(mutex_);
+  return worker.fit;
+}
+
+/// What the check says is the worker's state from then on.
+Status RunnerPool::Check(Worker* worker) {
+  const Status passed = [&]() -> Status {
+    try {
+      return worker->runner->Check(end_checks_);
+    } catch (const std::exception& exception) {
+      return Err(ErrorCode::kInternal, "the check failed: {}", exception.what());
+    }
+  }();
+  if (*end_checks_) return {};  // then it says nothing
+  const std::lock_guard guard(mutex_);
+  worker->fit = passed.ok();
+  if (!passed.ok()) worker->last_error = passed.error().message;
+  return passed;
+}
+
+/// One of the worker's threads checks it until it passes; the others wait for that.
+void RunnerPool::AwaitFit(Worker* worker) {
+  const std::string name = worker->runner->name();
+  {
+    std::unique_lock guard(mutex_);
+    if (std::exchange(worker->checking, true)) {
+      stop_.wait(guard, [&] { return stopping_ || !worker->checking; });
+      return;
+    }
+  }
+  for (Seconds pause = first_pause_; PauseUnlessStopping(pause);
+       pause = std::min(2 * pause, kLongestPause)) {
+    const Status passed = Check(worker);
+    if (passed.ok()) {
+      LogInfo("{} passes its check and takes jobs again", name);
+      break;
+    }
+    LogWarn("{} fails its check again: {}", name, passed.error().message);
+  }
+  {
+    const std::lock_guard guard(mutex_);
+    worker->checking = false;
+  }
+  stop_.notify_all();
+}
+
 void RunnerPool::Judge(Worker* worker, const Delivery& delivery) {
   const std::string& id = delivery.job->request->id;
+  const LogRequest of(delivery.job->request->request_id);
   {
     const std::lock_guard guard(mutex_);
     worker->working_on.insert(id);
@@ -83,6 +144,11 @@ void RunnerPool::Judge(Worker* worker, const Delivery& delivery) {
     }
   }
   if (!verdict.ok()) {
+    // While the job is still here, so that no other thread of a broken runner gets it.
+    if (IsFit(*worker))
+      if (const Status passed = Check(worker); !passed.ok())
+        LogWarn("{} fails its check and takes no jobs until it passes: {}", worker->runner->name(),
+                passed.error().message);
     static_cast<void>(leases_->Return(delivery, /*lost=*/true, verdict.error().message));
     // Another worker should have it, not this one again at once.
     static_cast<void>(PauseUnlessStopping(kBackoff));
@@ -102,6 +168,7 @@ std::vector<RunnerPool::WorkerState> RunnerPool::Workers() const {
                       worker->judged,
                       worker->failed,
                       worker->last_error,
+                      worker->fit,
                       worker->runner->Describe()});
   return states;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -14,10 +15,15 @@ namespace assay {
 
 /// Threads that take jobs and have them judged: as many for each runner as it can work on at once.
 /// Jobs go to whichever is free, so several devices share one queue.
+///
+/// A job that ends in a runner's fault goes back to the queue, and the runner is checked before it
+/// takes more. One that fails its check is unfit: it takes nothing and is checked again after
+/// pauses that grow to a minute, until it passes.
 class RunnerPool {
  public:
-  /// `leases` outlives this.
-  RunnerPool(JobLeases* leases, std::vector<std::shared_ptr<JobRunner>> runners);
+  /// `leases` outlives this. `first_pause`: of a runner that fails its check.
+  RunnerPool(JobLeases* leases, std::vector<std::shared_ptr<JobRunner>> runners,
+             Seconds first_pause = Seconds(1));
   /// Stop().
   ~RunnerPool();
   RunnerPool(const RunnerPool&) = delete;
@@ -32,7 +38,8 @@ class RunnerPool {
     std::vector<std::string> working_on;  ///< ids
     uint64_t judged = 0;
     uint64_t failed = 0;     ///< jobs that it could not do and gave back
-    std::string last_error;  ///< of the last of those
+    std::string last_error;  ///< of the last of those, or of its check
+    bool fit = true;         ///< false: it failed its check and takes no jobs
     json::object details;    ///< JobRunner::Describe()
   };
   /// One a runner. Thread-safe.
@@ -45,13 +52,20 @@ class RunnerPool {
     uint64_t judged = 0;
     uint64_t failed = 0;
     std::string last_error;
+    bool fit = true;
+    bool checking = false;  ///< one of its threads is in Check() or in a pause between two
   };
 
   void Work(Worker* worker);
   void Judge(Worker* worker, const Delivery& delivery);
+  [[nodiscard]] bool IsFit(const Worker& worker) const;
+  void AwaitFit(Worker* worker);
+  [[nodiscard]] Status Check(Worker* worker);
   bool PauseUnlessStopping(Seconds pause);
 
   JobLeases* const leases_;
+  const Seconds first_pause_;
+  const std::shared_ptr<std::atomic<bool>> end_checks_ = std::make_shared<std::atomic<bool>>(false);
   mutable std::mutex mutex_;
   std::condition_variable stop_;
   bool stopping_ = false;

@@ -110,6 +110,11 @@ Result<WarmCandidate> CandidatePool::Make(Role role, int connections, SandboxSpe
   return candidate;
 }
 
+size_t CandidatePool::warm() const {
+  const std::lock_guard guard(mutex_);
+  return ready_.size();
+}
+
 bool CandidatePool::Wanting() const {
   const auto warming = static_cast<int>(warming_.size());
   const int coming = static_cast<int>(ready_.size()) + warming;

@@ -45,6 +45,9 @@ class CandidatePool {
   Result<WarmCandidate> ForkTool(const std::vector<std::string>& folders,
                                  std::unique_ptr<BackgroundSet::Member>* member);
 
+  /// Candidates that are warm and wait for a submission.
+  [[nodiscard]] size_t warm() const;
+
   /// Kills a used candidate; its context is torn down outside any timing. Whether it has ended.
   bool Destroy(std::unique_ptr<RuntimeProcess> process);
 
