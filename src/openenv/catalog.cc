@@ -36,6 +36,11 @@ Catalog::Catalog(std::shared_ptr<const TaskRegistry> registry) : registry_(std::
     if (split == splits_.end()) split = splits_.insert(splits_.end(), {suite, {}});
     split->tasks.push_back(task);
   }
+  std::vector<std::string> lines;
+  for (const TaskPtr& task : registry_->tasks())
+    lines.push_back(task->id + " " + task->sha256 + "\n");
+  std::sort(lines.begin(), lines.end());
+  sha256_ = Sha256Hex(Join(lines, ""));
 }
 
 const Catalog::Split* Catalog::FindSplit(std::string_view name) const {

@@ -44,12 +44,15 @@ class Catalog {
     std::vector<TaskPtr> tasks;
   };
   [[nodiscard]] const std::vector<Split>& splits() const { return splits_; }
+  /// Of the ids and contents of all tasks: the same where the same are served.
+  [[nodiscard]] const std::string& sha256() const { return sha256_; }
   /// nullptr: no such split.
   [[nodiscard]] const Split* FindSplit(std::string_view name) const;
 
  private:
   std::shared_ptr<const TaskRegistry> registry_;
   std::vector<Split> splits_;
+  std::string sha256_;
 };
 
 std::string SuiteOf(std::string_view task_id);

@@ -29,12 +29,15 @@ constexpr int kTryAgainLater = 1013;
 
 }  // namespace
 
-Connection::Connection(std::shared_ptr<Service> service, http::Identity who,
-                       std::shared_ptr<http::WebSocketPeer> peer)
+Connection::Connection(std::shared_ptr<Service> service, const http::Request& request,
+                       SessionKind kind, std::shared_ptr<http::WebSocketPeer> peer)
     : service_(std::move(service)),
-      who_(std::move(who)),
+      who_(request.who),
+      kind_(kind),
       peer_(std::move(peer)),
-      active_(Clock::now()) {}
+      active_(Clock::now()) {
+  asked_.id = request.id;
+}
 
 std::unique_ptr<http::WebSocketSession> Connection::Wrap(std::shared_ptr<Connection> connection) {
   connection->service_->Watch(connection);
@@ -63,7 +66,7 @@ void Connection::OnMessage(std::string text) {
     active_ = Clock::now();
     overrun = queue_.size() >= service_->settings().max_requests_waiting;
     full = !overrun && !service_->HoldBytes(who_, text.size());
-    if (!overrun && !full) queue_.push_back(std::move(text));
+    if (!overrun && !full) queue_.push_back({std::move(text), active_});
   }
   if (overrun) return CloseWith(kPolicy, "too many requests without waiting for replies");
   if (full) return CloseWith(kTryAgainLater, "too many large requests wait for replies");
@@ -72,7 +75,7 @@ void Connection::OnMessage(std::string text) {
 
 /// The lock is held.
 void Connection::DropQueue() {
-  for (const std::string& text : queue_) service_->FreeBytes(who_, text.size());
+  for (const Queued& queued : queue_) service_->FreeBytes(who_, queued.text.size());
   queue_.clear();
 }
 
@@ -85,11 +88,12 @@ void Connection::Pump() {
   while (!busy_ && !closed_ && !queue_.empty()) {
     busy_ = true;
     if (environment_ == nullptr) {
-      const bool wait = queue_.front().size() <= service_->settings().max_bytes_held;
+      const bool wait = queue_.front().text.size() <= service_->settings().max_bytes_held;
       lock.unlock();
       AwaitSlot(wait);
     } else {
-      std::string text = std::move(queue_.front());
+      std::string text = std::move(queue_.front().text);
+      asked_.at = queue_.front().at;
       queue_.pop_front();
       service_->FreeBytes(who_, text.size());
       lock.unlock();
@@ -104,7 +108,8 @@ void Connection::Pump() {
 /// the connection drops it.
 void Connection::AwaitSlot(bool wait) {
   const Service::WaitId waiting = service_->Acquire(
-      who_, wait, [self = shared_from_this()](Slot slot) { self->TakeSlot(std::move(slot)); });
+      who_, kind_, wait,
+      [self = shared_from_this()](Slot slot) { self->TakeSlot(std::move(slot)); });
   {
     const std::lock_guard lock(mutex_);
     waiting_ = waiting;

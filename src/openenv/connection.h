@@ -22,7 +22,8 @@ namespace assay::openenv {
 /// Thread-safe: messages come from the connection's thread, answers from any.
 class Connection : public IdleWatched, public std::enable_shared_from_this<Connection> {
  public:
-  Connection(std::shared_ptr<Service> service, http::Identity who,
+  /// `request`: the one that became this WebSocket.
+  Connection(std::shared_ptr<Service> service, const http::Request& request, SessionKind kind,
              std::shared_ptr<http::WebSocketPeer> peer);
 
   /// Serves `session` (made over HTTP) instead of a session of its own. At most once, before any
@@ -60,8 +61,15 @@ class Connection : public IdleWatched, public std::enable_shared_from_this<Conne
   /// From the first Handle() on.
   [[nodiscard]] const std::shared_ptr<Environment>& environment() const { return environment_; }
   [[nodiscard]] std::string session_id();
+  /// Of the message that is being handled.
+  [[nodiscard]] const Asked& asked() const { return asked_; }
 
  private:
+  struct Queued {
+    std::string text;
+    TimePoint at;
+  };
+
   void GoOn();
   void Pump();
   void AwaitSlot(bool wait);
@@ -70,10 +78,12 @@ class Connection : public IdleWatched, public std::enable_shared_from_this<Conne
 
   const std::shared_ptr<Service> service_;
   const http::Identity who_;
+  const SessionKind kind_;
   const std::shared_ptr<http::WebSocketPeer> peer_;
+  Asked asked_;                               ///< belongs to the message that is being handled
   std::shared_ptr<Environment> environment_;  ///< set before the first Handle(), then constant
   std::mutex mutex_;                          ///< guards what follows
-  std::deque<std::string> queue_;             ///< its bytes are held, see Service::HoldBytes
+  std::deque<Queued> queue_;                  ///< its bytes are held, see Service::HoldBytes
   Service::WaitId waiting_ = 0;               ///< for a slot, to handle the first of them
   bool busy_ = false;                         ///< a message is being answered, or waits for a slot
   bool pumping_ = false;                      ///< a thread is in Pump()

@@ -24,6 +24,36 @@ ProtocolError UnknownTicket(const std::string& ticket) {
                   &input)});
 }
 
+/// Between two looks whether a client is still there.
+constexpr Seconds kLook{1};
+
+/// Ends what is judged for a client that leaves before its answer. Lives as long as the answer is
+/// owed. Thread-safe.
+class ClientWatch : public std::enable_shared_from_this<ClientWatch> {
+ public:
+  ClientWatch(http::Timers* timers, http::ClientGone gone, std::weak_ptr<EpisodeRun> run)
+      : timers_(timers), gone_(std::move(gone)), run_(std::move(run)) {}
+
+  void Look() {
+    if (http::HasGone(gone_)) {
+      if (const std::shared_ptr<EpisodeRun> run = run_.lock()) run->Abandon();
+      return;
+    }
+    std::shared_ptr<void> next = timers_->After(kLook, [weak = weak_from_this()] {
+      if (const std::shared_ptr<ClientWatch> self = weak.lock()) self->Look();
+    });
+    const std::lock_guard lock(mutex_);
+    timer_.swap(next);
+  }
+
+ private:
+  http::Timers* const timers_;
+  const http::ClientGone gone_;
+  const std::weak_ptr<EpisodeRun> run_;
+  std::mutex mutex_;
+  std::shared_ptr<void> timer_;
+};
+
 }  // namespace
 
 json::object ProtocolError::Data() const {
@@ -100,8 +130,13 @@ bool Environment::Judging() {
   return held != nullptr && (held->Awaited() || held->Judging());
 }
 
-void Environment::Step(Action action, Seconds limit, Reply reply) {
-  const TimePoint deadline = DeadlineIn(std::min(limit, service_->settings().reply_deadline));
+TimePoint Environment::Deadline(Seconds limit, const Asked& asked) const {
+  return asked.at +
+         std::chrono::duration_cast<Duration>(std::min(limit, service_->settings().reply_deadline));
+}
+
+void Environment::Step(Action action, Seconds limit, const Asked& asked, Reply reply) {
+  const TimePoint deadline = Deadline(limit, asked);
   const std::shared_ptr<EpisodeRun> current = run();
   if (current == nullptr) {
     std::unique_lock lock(mutex_);
@@ -129,7 +164,7 @@ void Environment::Step(Action action, Seconds limit, Reply reply) {
   switch (action.op) {
     case Action::Op::kSubmit:
     case Action::Op::kCheck:
-      return current->Submit(std::move(action), deadline, answer);
+      return current->Submit(std::move(action), deadline, asked.id, answer);
     case Action::Op::kPoll:
       if (!current->Poll(action.ticket, poll_deadline, answer)) reply(UnknownTicket(action.ticket));
       return;
@@ -140,8 +175,8 @@ void Environment::Step(Action action, Seconds limit, Reply reply) {
   }
 }
 
-void Environment::StepAlone(Action action, Seconds limit, Reply reply) {
-  const TimePoint deadline = DeadlineIn(std::min(limit, service_->settings().reply_deadline));
+void Environment::StepAlone(Action action, Seconds limit, const Asked& asked, Reply reply) {
+  const TimePoint deadline = Deadline(limit, asked);
   if (action.op == Action::Op::kPoll || action.op == Action::Op::kCancel)
     return StepJob(std::move(action), deadline, reply);
   Result<Catalog::TaskPtr> task = service_->host()->catalog.Find(action.task_id);
@@ -159,7 +194,17 @@ void Environment::StepAlone(Action action, Seconds limit, Reply reply) {
   const std::shared_ptr<EpisodeRun> alone =
       service_->NewRunAlone(Episode(std::move(config)), *task, who_.key_name);
   // Nobody can take back what is in no session, so the run lives as long as its judgement.
-  alone->Submit(std::move(action), deadline, ToClient(std::move(reply)));
+  EpisodeRun::Reply answer = ToClient(std::move(reply));
+  if (asked.gone != nullptr) {
+    const auto watch = std::make_shared<ClientWatch>(service_->host()->context.timers, asked.gone,
+                                                     std::weak_ptr(alone));
+    watch->Look();
+    answer = [watch, answer = std::move(answer)](std::optional<Envelope> envelope) {
+      if (envelope) watch->Look();  // the ticket may be what it does not hear any more
+      answer(std::move(envelope));
+    };
+  }
+  alone->Submit(std::move(action), deadline, asked.id, std::move(answer));
 }
 
 /// A ticket of a stateless submission is its job.

@@ -7,7 +7,7 @@
 #include <string>
 #include <variant>
 
-#include "http/identity.h"
+#include "http/message.h"
 #include "openenv/reset_request.h"
 #include "openenv/service.h"
 
@@ -23,6 +23,13 @@ struct ProtocolError {
 
   [[nodiscard]] json::object Data() const;  ///< the `data` of an error message
   static ProtocolError Invalid(std::string_view what, json::array errors);
+};
+
+/// The request that an answer is for.
+struct Asked {
+  TimePoint at = Clock::now();  ///< when it arrived: deadlines count from there
+  http::ClientGone gone{};      ///< of an HTTP request
+  std::string id{};             ///< for the log; of a WebSocket that of its first request
 };
 
 /// One session: the episode that is going on in it. Belongs to a connection or to a NamedSession.
@@ -43,11 +50,13 @@ class Environment : public std::enable_shared_from_this<Environment> {
     return Reset(ParseReset(data, service_->settings()));
   }
 
-  /// Replies once, at the latest after `limit` (settings().reply_deadline if that is shorter).
-  void Step(Action action, Seconds limit, Reply reply);
+  /// Replies once, at the latest `limit` (settings().reply_deadline if that is shorter) after the
+  /// request arrived.
+  void Step(Action action, Seconds limit, const Asked& asked, Reply reply);
 
-  /// Without an episode: judges `action` for its own task_id, one turn. `reply` as in Step().
-  void StepAlone(Action action, Seconds limit, Reply reply);
+  /// Without an episode: judges `action` for its own task_id, one turn. `reply` as in Step(). A
+  /// client that leaves before its answer knows no ticket: nothing is judged for it any more.
+  void StepAlone(Action action, Seconds limit, const Asked& asked, Reply reply);
 
   /// KernelState; of a fresh one before the first reset.
   [[nodiscard]] json::object State();
@@ -70,6 +79,7 @@ class Environment : public std::enable_shared_from_this<Environment> {
 
  private:
   [[nodiscard]] std::shared_ptr<EpisodeRun> Held();
+  [[nodiscard]] TimePoint Deadline(Seconds limit, const Asked& asked) const;
   void StepJob(Action action, TimePoint deadline, const Reply& reply);
 
   const std::shared_ptr<Service> service_;

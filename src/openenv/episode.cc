@@ -26,6 +26,8 @@ json::object TicketJson(const Ticket& ticket) {
   if (ticket.reward != 0) object["reward"] = ticket.reward;
   if (ticket.masked) object["masked"] = true;
   if (ticket.reported) object["reported"] = true;
+  if (!ticket.refusal.empty()) object["refusal"] = ticket.refusal;
+  if (!ticket.refusal_message.empty()) object["refusal_message"] = ticket.refusal_message;
   return object;
 }
 
@@ -40,6 +42,8 @@ Ticket TicketFromJson(const json::object& object) {
   ticket.reward = GetDouble(object, "reward");
   ticket.masked = GetBool(object, "masked");
   ticket.reported = GetBool(object, "reported");
+  ticket.refusal = GetString(object, "refusal");
+  ticket.refusal_message = GetString(object, "refusal_message");
   return ticket;
 }
 
@@ -87,6 +91,14 @@ const Ticket& Episode::Begin(std::string id, bool check, json::object echo) {
   ticket.echo = std::move(echo);
   tickets_.push_back(std::move(ticket));
   return tickets_.back();
+}
+
+void Episode::Refuse(std::string_view id, std::string_view name, std::string_view message) {
+  for (Ticket& ticket : tickets_)
+    if (ticket.id == id) {
+      ticket.refusal = name;
+      ticket.refusal_message = message;
+    }
 }
 
 bool Episode::StopRuleHolds(const Outcome& outcome) const {

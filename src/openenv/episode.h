@@ -59,6 +59,9 @@ struct Ticket {
   double reward = 0;  ///< that it earned, by the emission
   bool masked = false;
   bool reported = false;  ///< the client was told, and so paid
+  /// Of one that was refused and has no job: name and message of its verdict's error.
+  std::string refusal;
+  std::string refusal_message;
 };
 
 /// The bookkeeping of one episode. Pure: no clock, no jobs, no thread; it can be written down and
@@ -89,6 +92,9 @@ class Episode {
 
   /// Whether a submission or check may begin now.
   [[nodiscard]] Admission Admit(bool check) const;
+
+  /// Why there will be no judgement, for later polls. Settle() is to follow.
+  void Refuse(std::string_view id, std::string_view name, std::string_view message);
 
   /// Takes the turn or the check. Admit() said kTurn or kFreeCheck.
   const Ticket& Begin(std::string id, bool check, json::object echo = {});

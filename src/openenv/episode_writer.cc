@@ -21,16 +21,18 @@ void EpisodeWriter::Stop() {
   thread_.join();
 }
 
-void EpisodeWriter::Put(const std::string& token, Source source, Seconds delay, Queue* queue) {
+void EpisodeWriter::Put(const std::string& token, Source source, bool fresh) {
+  Queue* const queue = fresh ? &new_ : &changed_later_;
   bool wake = false;
   {
     const std::lock_guard lock(mutex_);
     if (stopping_) return;
     const auto [entry, added] = waiting_.try_emplace(token);
-    std::swap(entry->second, source);  // the older one goes after the lock
+    std::swap(entry->second.source, source);  // the older one goes after the lock
     if (!added) return;
+    entry->second.fresh = fresh;
     wake = queue->empty();
-    queue->push_back({token, DeadlineIn(delay)});
+    queue->push_back({token, DeadlineIn(fresh ? kNewDelay : kChangeDelay)});
   }
   if (wake) changed_.notify_all();
 }
@@ -50,13 +52,13 @@ void EpisodeWriter::Flush() {
 }
 
 /// The lock is held.
-std::vector<std::pair<std::string, EpisodeWriter::Source>> EpisodeWriter::TakeDue() {
-  std::vector<std::pair<std::string, Source>> due;
+std::vector<std::string> EpisodeWriter::TakeDue() {
+  std::vector<std::string> due;
   const TimePoint now = stopping_ || flushing_ > 0 ? TimePoint::max() : Clock::now();
   for (Queue* queue : {&new_, &changed_later_}) {
     for (; !queue->empty() && queue->front().at <= now; queue->pop_front())
-      if (auto entry = waiting_.extract(queue->front().token))  // else it was dropped
-        due.emplace_back(std::move(entry.key()), std::move(entry.mapped()));
+      if (waiting_.contains(queue->front().token))  // else it was dropped, or written already
+        due.push_back(std::move(queue->front().token));
   }
   return due;
 }
@@ -69,11 +71,29 @@ TimePoint EpisodeWriter::NextDue() const {
   return next;
 }
 
+/// One at a time, so that two versions of a document keep their order.
+void EpisodeWriter::Write(const std::string& token, bool only_fresh) {
+  const std::lock_guard giving(giving_);
+  // Shared: what it holds must not be copied with the call.
+  auto source = std::make_shared<Source>();
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = waiting_.find(token);
+    if (found == waiting_.end() || (only_fresh && !found->second.fresh)) return;
+    *source = std::move(found->second.source);
+    waiting_.erase(found);
+    ++writing_;
+  }
+  std::string document = (*source)();
+  documents_->PutTextThen(kEpisodeDocuments, token, std::move(document),
+                          [this, source](const Status& status) { Written(status); });
+}
+
 void EpisodeWriter::Work() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    // One batch at a time, so that two versions of a document keep their order.
-    std::vector<std::pair<std::string, Source>> due;
+    // One batch at a time: while the store is slow, what changes is not made yet.
+    std::vector<std::string> due;
     if (writing_ == 0) due = TakeDue();
     if (due.empty()) {
       if (stopping_ && writing_ == 0) return;
@@ -85,15 +105,8 @@ void EpisodeWriter::Work() {
         changed_.wait_until(lock, next);
       continue;
     }
-    writing_ = due.size();
     lock.unlock();
-    for (auto& [token, source] : due) {
-      std::string document = source();
-      // Shared: what it holds must not be copied with the call.
-      auto held = std::make_shared<Source>(std::move(source));
-      documents_->PutTextThen(kEpisodeDocuments, token, std::move(document),
-                              [this, held](const Status& status) { Written(status); });
-    }
+    for (const std::string& token : due) Write(token, /*only_fresh=*/false);
     lock.lock();
   }
 }

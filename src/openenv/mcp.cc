@@ -59,15 +59,16 @@ void CreateSession(Call call, bool initialize) {
   // Only what the answer needs is kept while it waits: the parameters may be large.
   call.params = initialize ? Initialized(call.params) : json::object();
   const RpcOrigin origin = call.origin;
-  origin.service->Acquire(origin.who, true, [call = std::move(call), initialize](Slot slot) {
-    Service& service = *call.origin.service;
-    if (slot == nullptr || http::HasGone(call.origin.gone))
-      return call.reply({.body = RpcCapacity(call.id, service)});
-    const std::shared_ptr<NamedSession> session =
-        service.NewSession(call.origin.who, std::move(slot));
-    if (!initialize) return call.Result({{"session_id", session->id}});
-    call.reply({.body = RpcResult(call.id, call.params), .session_id = session->id});
-  });
+  origin.service->Acquire(
+      origin.who, SessionKind::kMcp, true, [call = std::move(call), initialize](Slot slot) {
+        Service& service = *call.origin.service;
+        if (slot == nullptr || http::HasGone(call.origin.asked.gone))
+          return call.reply({.body = RpcCapacity(call.id, service)});
+        const std::shared_ptr<NamedSession> session =
+            service.NewSession(call.origin.who, std::move(slot));
+        if (!initialize) return call.Result({{"session_id", session->id}});
+        call.reply({.body = RpcResult(call.id, call.params), .session_id = session->id});
+      });
 }
 
 void CloseSession(const Call& call) {
@@ -116,7 +117,8 @@ void CallToolMethod(Call call) {
   call.params.clear();  // they hold the code, and are needed no more
   const bool alone = environment == nullptr;
   if (alone) environment = std::make_shared<Environment>(call.origin.service, call.origin.who);
-  CallTool(environment, alone, name, arguments,
+  const Asked asked = call.origin.asked;
+  CallTool(environment, alone, name, arguments, asked,
            [call = std::move(call), environment, alone](ToolResult result) {
              if (alone) environment->Close();
              if (result.error_type == "tool_not_found")

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "base/json.h"
-#include "http/message.h"
 #include "openenv/environment.h"
 
 namespace assay::openenv {
@@ -18,7 +17,7 @@ struct RpcOrigin {
   std::shared_ptr<Environment> environment;  ///< of the WebSocket or HTTP session; null: none
   std::string session_id;                    ///< its name; of a WebSocket without a name too
   bool websocket = false;
-  http::ClientGone gone{};  ///< of the HTTP request
+  Asked asked{};
 };
 
 struct RpcReply {

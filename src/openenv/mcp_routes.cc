@@ -23,7 +23,7 @@ void Post(const std::shared_ptr<Service>& service, const Request& request, const
                    .environment = nullptr,
                    .session_id = "",
                    .websocket = false,
-                   .gone = request.gone};
+                   .asked = {.gone = request.gone, .id = request.id}};
   const bool begins =
       message->is_object() && GetString(message->get_object(), "method") == "initialize";
   if (const auto id = request.headers.Find(kSessionHeader); id && !begins) {

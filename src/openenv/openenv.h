@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "base/json.h"
+#include "base/metrics.h"
 #include "broker/documents.h"
 #include "broker/jobs.h"
 #include "http/router.h"
@@ -26,8 +27,11 @@ struct OpenEnvContext {
   JobService* jobs = nullptr;
   DocumentStore* documents = nullptr;  ///< episodes, so that they survive a restart
   http::Timers* timers = nullptr;
+  MetricRegistry* metrics = nullptr;  ///< null: counted nowhere
   /// gpu, arch, driver, torch, triton: for prompts and /health. May be empty, cheap, any thread.
   std::function<json::object()> hardware;
+  /// What else /metadata says of the server: `ready`, `roofline`, further `limits`. As `hardware`.
+  std::function<json::object()> about;
 };
 
 /// Adds Kernel Env's routes for OpenEnv clients (openenv-core 0.3.0 and newer): WebSocket /ws and

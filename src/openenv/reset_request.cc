@@ -253,6 +253,7 @@ ResetRequest ParseReset(const json::object& data, const Settings& settings) {
   config.stop_on = settings.stop_on;
   config.reward_mode = settings.reward_mode;
   config.reward_parameters = settings.reward_parameters;
+  config.judging = settings.judging;
   config.max_infra_faults = settings.max_infra_faults;
   config.max_integrity_violations = settings.max_integrity_violations;
 

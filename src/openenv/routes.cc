@@ -1,6 +1,7 @@
 #include "openenv/routes.h"
 
 #include <cctype>
+#include <cmath>
 
 #include "base/strings.h"
 #include "http/limits.h"
@@ -9,6 +10,7 @@
 #include "openenv/schema.h"
 #include "openenv/websocket.h"
 #include "reward/reward.h"
+#include "verdict/verdict.h"
 
 namespace assay::openenv {
 namespace {
@@ -50,25 +52,27 @@ void WithSession(const std::shared_ptr<Service>& service, const Request& request
     });
   }
   const http::Identity& who = request.who;
-  service->Acquire(
-      who, true, [service, who, gone = request.gone, reply, use = std::move(use)](Slot slot) {
-        // A session of a client that has left would be there for nobody: the next one gets the
-        // slot.
-        if (slot == nullptr || http::HasGone(gone)) {
-          Response full = Detail(503, kNoSession);
-          full.headers.Set("Retry-After", "10");
-          return reply(std::move(full));
-        }
-        const std::shared_ptr<NamedSession> session = service->NewSession(who, std::move(slot));
-        use(session->environment, false, [service, session, reply](Response response) {
-          // A session whose first request failed would be there for nobody.
-          if (response.status < 400)
-            response.headers.Set(kSessionHeader, session->id);
-          else
-            service->CloseSession(session->id, session->owner);
-          reply(std::move(response));
-        });
-      });
+  service->Acquire(who, SessionKind::kHttp, true,
+                   [service, who, gone = request.gone, reply, use = std::move(use)](Slot slot) {
+                     // A session of a client that has left would be there for nobody: the next one
+                     // gets the slot.
+                     if (slot == nullptr || http::HasGone(gone)) {
+                       Response full = Detail(503, kNoSession);
+                       full.headers.Set("Retry-After",
+                                        fmt::format("{:.0f}", std::ceil(service->retry_after_s())));
+                       return reply(std::move(full));
+                     }
+                     const std::shared_ptr<NamedSession> session =
+                         service->NewSession(who, std::move(slot));
+                     use(session->environment, false, [service, session, reply](Response response) {
+                       // A session whose first request failed would be there for nobody.
+                       if (response.status < 400)
+                         response.headers.Set(kSessionHeader, session->id);
+                       else
+                         service->CloseSession(session->id, session->owner);
+                       reply(std::move(response));
+                     });
+                   });
 }
 
 void HandleReset(const std::shared_ptr<Service>& service, const Request& request,
@@ -87,6 +91,7 @@ void HandleReset(const std::shared_ptr<Service>& service, const Request& request
 
 void HandleStep(const std::shared_ptr<Service>& service, const Request& request,
                 const Reply& reply) {
+  const Asked asked{.gone = request.gone, .id = request.id};
   auto body = BodyObject(request, /*optional=*/false);
   if (auto* refusal = std::get_if<Response>(&body)) return reply(std::move(*refusal));
   const json::object& data = std::get<json::object>(body);
@@ -117,23 +122,36 @@ void HandleStep(const std::shared_ptr<Service>& service, const Request& request,
   // In a new session there is no episode to step in: to say so takes no session.
   if (request.headers.Find(kSessionHeader) == "new")
     return std::make_shared<Environment>(service, request.who)
-        ->Step(std::move(parsed.action), limit,
+        ->Step(std::move(parsed.action), limit, asked,
                [reply](const Environment::Answer& result) { reply(ToResponse(result)); });
   WithSession(
       service, request, reply,
-      [action = std::move(parsed.action), limit](const std::shared_ptr<Environment>& environment,
-                                                 bool alone, const Reply& answer) {
+      [action = std::move(parsed.action), limit, asked](
+          const std::shared_ptr<Environment>& environment, bool alone, const Reply& answer) {
         const auto respond = [answer, environment](const Environment::Answer& result) {
           answer(ToResponse(result));
         };
-        if (!alone) return environment->Step(action, limit, respond);
+        if (!alone) return environment->Step(action, limit, asked, respond);
         if (action.task_id.empty() && action.ticket.empty())
           return answer(Unprocessable(
               {FieldError("missing", {"task_id"},
                           "a step over HTTP has no episode: name the task, or use /ws, or send the "
                           "X-OpenEnv-Session of a reset")}));
-        environment->StepAlone(action, limit, respond);
+        environment->StepAlone(action, limit, asked, respond);
       });
+}
+
+/// Where a text stops being JSON.
+size_t ErrorOffset(std::string_view text) {
+  json::parse_options options;
+  options.max_depth = kJsonMaxDepth;
+  json::stream_parser parser({}, options);
+  boost::system::error_code code;
+  try {
+    return parser.write_some(text.data(), text.size(), code);
+  } catch (const std::exception&) {
+    return 0;  // out of memory, say: nothing is known of the place
+  }
 }
 
 std::string DocsPage(const Settings& settings) {
@@ -189,7 +207,8 @@ std::variant<json::object, http::Response> BodyObject(const http::Request& reque
   }
   Result<json::value> parsed = ParseJson(request.body);
   if (!parsed.ok()) {
-    json::object error = FieldError("json_invalid", {"body", 0}, "the body is not valid JSON");
+    json::object error = FieldError("json_invalid", {"body", ErrorOffset(request.body)},
+                                    "the body is not valid JSON");
     error["ctx"] = {{"error", parsed.error().message}};
     return Unprocessable({std::move(error)});
   }
@@ -216,7 +235,9 @@ json::object MetadataJson(const Service& service) {
                                     {"low", mode.low},
                                     {"high", mode.high},
                                     {"summary", mode.summary}});
-  return {
+  const std::shared_ptr<const Host>& host = service.host();
+  const json::object about = host->context.about ? host->context.about() : json::object();
+  json::object metadata{
       {"name", settings.env_name},
       {"description",
        "Write GPU kernels: submissions are compiled, compared with a reference on hidden inputs "
@@ -226,10 +247,14 @@ json::object MetadataJson(const Service& service) {
       {"version", "0.1.0"},
       {"author", "Assay"},
       {"documentation_url", nullptr},
-      {"tasks", service.host()->context.tasks->tasks().size()},
+      {"ready", GetBool(about, "ready")},
+      {"protocol", kProtocolVersion},
+      {"tasks", host->context.tasks->tasks().size()},
+      {"task_set_sha256", host->catalog.sha256()},
       {"reward_mode", settings.reward_mode},
       {"reward_modes", std::move(modes)},
-      {"hardware", service.host()->Hardware()},
+      {"hardware", host->Hardware()},
+      {"roofline", GetObject(about, "roofline")},
       {"limits",
        {{"max_turns", settings.max_turns},
         {"max_turns_limit", settings.max_turns_limit},
@@ -239,6 +264,9 @@ json::object MetadataJson(const Service& service) {
         {"poll_wait_s", settings.poll_wait.count()},
         {"session_idle_timeout_s", settings.idle_timeout.count()},
         {"resume_grace_s", settings.resume_grace.count()}}}};
+  for (const auto& [name, value] : GetObject(about, "limits"))
+    metadata["limits"].as_object()[name] = value;
+  return metadata;
 }
 
 }  // namespace assay::openenv
@@ -287,6 +315,9 @@ void AddOpenEnv(http::Router* router, OpenEnvContext context) {
         http::kSourceBody);
     router->Add("GET", "/state", http::Scope::kRead,
                 [service](const http::Request& request, const http::Reply& reply) {
+                  // Nothing has happened in a new session: to say so takes none.
+                  if (request.headers.Find(kSessionHeader) == "new")
+                    return reply(http::Response::Json(StateJson(nullptr)));
                   WithSession(service, request, reply,
                               [](const std::shared_ptr<Environment>& environment, bool,
                                  const http::Reply& answer) {

@@ -79,6 +79,7 @@ TEST_F(RoutesTest, TheSixCriteriaOfValidation) {
   EXPECT_EQ(GetString(Body(Get("/health")), "status"), "healthy");
   EXPECT_EQ(GetString(Body(Get("/metadata")), "name"), "kernel_env");
   EXPECT_FALSE(GetString(Body(Get("/metadata")), "description").empty());
+  EXPECT_EQ(GetString(Body(Get("/metadata")), "task_set_sha256").size(), 64u);
   for (const char* part : {"action", "observation", "state"})
     EXPECT_TRUE(Body(Get("/schema")).at(part).is_object());
   const http::Response rpc = Post("/mcp", "{}");
@@ -113,7 +114,8 @@ TEST_F(RoutesTest, WrongBodiesAre422) {
   EXPECT_EQ(Where(Post("/reset", R"({"seed": 1.5})")), R"(["body","seed"])");
   EXPECT_EQ(Where(Post("/reset", R"({"episode_id": ")" + std::string(256, 'e') + "\"}")),
             R"(["body","episode_id"])");
-  EXPECT_EQ(Where(Post("/reset", "{")), R"(["body",0])");
+  EXPECT_EQ(Where(Post("/reset", "{")), R"(["body",1])");
+  EXPECT_EQ(Where(Post("/reset", R"({"seed": 1, x})")), R"(["body",12])");
   EXPECT_EQ(Where(Post("/step", "")), R"(["body"])");
   EXPECT_EQ(Where(Post("/step", "[]")), R"(["body"])");
   EXPECT_EQ(Where(Post("/step", "{}")), R"(["body","action"])");
@@ -163,6 +165,43 @@ TEST_F(RoutesTest, ALongJudgementOverHttpIsATicket) {
   request.who.key_name = "somebody else";
   router_.Dispatch(request, [&](http::Response response) { got = std::move(response); });
   EXPECT_EQ(got->status, 422) << "tickets belong to their owner";
+}
+
+TEST_F(RoutesTest, NothingIsJudgedForAClientThatLeft) {
+  world_.jobs.verdict.reset();
+  const auto gone = std::make_shared<std::atomic<bool>>(false);
+  std::optional<http::Response> got;
+  http::Request request;
+  request.method = "POST";
+  request.path = "/step";
+  request.body = R"({"action": {"task_id": "assay/relu", "code": "x = 1"}})";
+  request.who.key_name = "local";
+  request.who.scope = http::Scope::kAdmin;
+  request.gone = gone;
+  router_.Dispatch(request, [&](http::Response response) { got = std::move(response); });
+  world_.timers.Advance(Seconds(3));
+  EXPECT_TRUE(world_.jobs.cancelled.empty());
+  gone->store(true);
+  world_.timers.Advance(Seconds(2));
+  EXPECT_EQ(world_.jobs.cancelled.size(), 1u);
+  EXPECT_TRUE(got.has_value());
+
+  // One that was told its ticket may come back for it.
+  gone->store(false);
+  request.body = R"({"action": {"task_id": "assay/relu", "code": "x = 1", "defer": true}})";
+  router_.Dispatch(request, [&](http::Response response) { got = std::move(response); });
+  EXPECT_EQ(GetString(Observation(*got), "status"), "queued");
+  gone->store(true);
+  world_.timers.Advance(Seconds(3));
+  EXPECT_EQ(world_.jobs.cancelled.size(), 1u);
+}
+
+TEST_F(RoutesTest, ToLookAtANewSessionMakesNone) {
+  const http::Response state = Send("GET", "/state", "", {{"X-OpenEnv-Session", "new"}});
+  EXPECT_EQ(state.status, 200);
+  EXPECT_TRUE(Body(state).at("episode_id").is_null());
+  EXPECT_FALSE(state.headers.Find("X-OpenEnv-Session").has_value());
+  EXPECT_EQ(GetInt(Body(Get("/health")), "sessions"), 0);
 }
 
 TEST_F(RoutesTest, ASessionByHeader) {

@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/log_request.h"
 #include "openenv/extract.h"
 #include "reward/reward.h"
 
@@ -28,6 +29,7 @@ struct EpisodeRun::Sending {
   bool defer = false;
   Reply reply;
   uint64_t listeners = 0;  ///< when it was sent
+  bool first = false;      ///< of the episode
   std::shared_ptr<void> retry;
 };
 
@@ -170,7 +172,8 @@ Envelope EpisodeRun::Resumed(bool taken_over) {
   return {.observation = Observation(observation), .reward = reward, .done = episode_.done()};
 }
 
-void EpisodeRun::Submit(Action action, TimePoint deadline, Reply reply) {
+void EpisodeRun::Submit(Action action, TimePoint deadline, const std::string& request_id,
+                        Reply reply) {
   const bool check = action.op == Action::Op::kCheck;
   std::unique_lock lock(mutex_);
   const Episode::Admission admission = episode_.Admit(check);
@@ -208,10 +211,12 @@ void EpisodeRun::Submit(Action action, TimePoint deadline, Reply reply) {
       extracted.problem = "the code is empty; send a whole Python module that defines ModelNew";
   }
   job.owner = owner_;
+  job.request_id = request_id;
   job.task_id = task_->id;
   job.submission_entry = action.entry_point;
   job.source = std::move(extracted.code);
   const EpisodeConfig& config = episode_.config();
+  job.timeout_s = host_->settings.eval_timeout_s;
   job.options = config.judging;
   job.options["time"] = !check && config.timing;
   if (!check && config.timing && NeedsProfile(config.reward_mode, config.reward_parameters))
@@ -219,10 +224,11 @@ void EpisodeRun::Submit(Action action, TimePoint deadline, Reply reply) {
   sending->deadline = deadline;
   sending->defer = action.defer;
   sending->reply = std::move(reply);
+  sending->first = episode_.tickets().empty();
   episode_.Begin(job.id, check, std::move(action.metadata));
   Persist();
   if (!extracted.problem.empty()) {
-    Envelope refused = Judge(job.id, RefusedVerdict("no_code", extracted.problem), nullptr);
+    Envelope refused = Refuse(job.id, "no_code", extracted.problem);
     lock.unlock();
     return sending->reply(std::move(refused));
   }
@@ -243,6 +249,8 @@ void EpisodeRun::Send(const std::shared_ptr<Sending>& sending) {
     return sending->reply(std::nullopt);
   }
   lock.unlock();
+  // The store keeps the order: who hears that the job is taken can resume the episode.
+  if (sending->first) host_->writer->WriteFirst(token_);
   host_->context.jobs->SubmitThen(
       sending->job, [self = shared_from_this(), sending](const Result<SharedJob>& job) {
         self->Sent(sending, job);
@@ -271,10 +279,11 @@ void EpisodeRun::Sent(const std::shared_ptr<Sending>& sending, const Result<Shar
     lock.unlock();
     return sending->reply(std::move(queued));
   }
+  const LogRequest of(sending->job->request_id);
   const Error& error = job.error();
   if (error.code == ErrorCode::kUnavailable) {
-    const Seconds wait =
-        std::clamp(Seconds(host_->context.jobs->retry_after_s()), kShortestRetry, kLongestRetry);
+    const Seconds wait = std::clamp(Seconds(host_->context.jobs->retry_after_of(owner_)),
+                                    kShortestRetry, kLongestRetry);
     if (Clock::now() + std::chrono::duration_cast<Duration>(wait) < sending->deadline) {
       sending->retry = host_->context.timers->After(wait, [self = shared_from_this(), sending] {
         const std::shared_ptr<void> handle = std::move(sending->retry);
@@ -287,7 +296,7 @@ void EpisodeRun::Sent(const std::shared_ptr<Sending>& sending, const Result<Shar
   sending_.erase(sending->job->id);
   Envelope answer;
   if (error.code == ErrorCode::kInvalid) {
-    answer = Judge(sending->job->id, RefusedVerdict("refused", error.message), nullptr);
+    answer = Refuse(sending->job->id, "refused", error.message);
   } else if (error.code == ErrorCode::kUnavailable) {
     answer = Infra(sending->job->id, Outcome::Kind::kNever, "queue_full", error.message);
   } else {

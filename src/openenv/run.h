@@ -44,7 +44,8 @@ struct Host {
 /// document. It belongs to a connection, not to its thread, and outlives both: see Service for
 /// resuming.
 ///
-/// The document may lag behind by what a crash takes with it. Jobs do not: they are durable before
+/// The document is in the store no later than the first job, and may lag behind after that by what
+/// a crash takes with it. Jobs do not: they are durable before
 /// anything is said about them, and an episode's jobs have ids that follow from its token, so
 /// Load() finds those that the document does not know.
 ///
@@ -79,7 +80,8 @@ class EpisodeRun : public std::enable_shared_from_this<EpisodeRun> {
   void Heard();
 
   /// Judges code, or answers with a ticket when `deadline` passes first (or at once, if deferred).
-  void Submit(Action action, TimePoint deadline, Reply reply);
+  /// `request_id`: of the request that sends it, for the log.
+  void Submit(Action action, TimePoint deadline, const std::string& request_id, Reply reply);
 
   /// Waits for a ticket (empty: the oldest open one) until `deadline`. The first to see a verdict
   /// is paid; later polls get it with a reward of 0. False, and no reply: there is no such ticket.
@@ -141,6 +143,7 @@ class EpisodeRun : public std::enable_shared_from_this<EpisodeRun> {
   [[nodiscard]] bool Take(const std::shared_ptr<Wait>& wait);
   Envelope Judge(const std::string& ticket, const json::object& verdict, const Job* job,
                  bool report = true);
+  Envelope Refuse(const std::string& ticket, std::string_view name, std::string_view message);
   Envelope Infra(const std::string& ticket, Outcome::Kind kind, std::string_view name,
                  std::string_view message);
   void CancelOpen();

@@ -109,6 +109,13 @@ Envelope EpisodeRun::Judge(const std::string& id, const json::object& verdict, c
   return envelope;
 }
 
+/// As Judge, where the submission itself is why there is no judgement. The lock is held.
+Envelope EpisodeRun::Refuse(const std::string& id, std::string_view name,
+                            std::string_view message) {
+  episode_.Refuse(id, name, message);
+  return Judge(id, RefusedVerdict(name, message), nullptr);
+}
+
 /// As Judge, where there is no verdict. The lock is held.
 Envelope EpisodeRun::Infra(const std::string& id, Outcome::Kind kind, std::string_view name,
                            std::string_view message) {
@@ -136,22 +143,22 @@ bool EpisodeRun::Poll(const std::string& given, TimePoint deadline, Reply reply)
   if (ticket == nullptr) return false;
   const std::string id = ticket->id;
   const bool settled = ticket->settled;
+  lock.unlock();
+  const bool judged = !settled || host_->context.jobs->Get(id).ok();
+  lock.lock();
+  // Settled without a job: it was refused, or never taken, which is as if it had not been sent.
+  const Ticket known = *episode_.Find(id);
+  if (!judged && known.refusal.empty()) return false;
   if (!episode_.done()) {
     ++episode_.step_count;
     Persist();
   }
-  lock.unlock();
-  if (!settled || host_->context.jobs->Get(id).ok()) {
+  if (judged) {
+    lock.unlock();
     Await(id, deadline, std::move(reply));
     return true;
   }
-  // Settled without a job: it was refused or never taken. The last reply said so.
-  lock.lock();
-  Envelope again{
-      .observation =
-          last_.empty() ? Observation(QueuedObservation(Context(), *episode_.Find(id), "")) : last_,
-      .reward = 0,
-      .done = episode_.done()};
+  Envelope again = Judge(id, RefusedVerdict(known.refusal, known.refusal_message), nullptr);
   lock.unlock();
   reply(std::move(again));
   return true;

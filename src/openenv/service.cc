@@ -17,19 +17,23 @@ constexpr Seconds kSweepInterval{5};
 // another.
 constexpr size_t kShare = 3;
 
+constexpr double kSmoothing = 0.2;  ///< of the time between two sessions' ends
+constexpr double kMaxRetryS = 120;
+
 }  // namespace
 
 /// Frees a session's place when the last copy of its slot goes.
 struct Service::Place {
-  Place(std::weak_ptr<Service> of, std::string key)
-      : service(std::move(of)), owner(std::move(key)) {}
+  Place(std::weak_ptr<Service> of, std::string key, SessionKind begun)
+      : service(std::move(of)), owner(std::move(key)), kind(begun) {}
   Place(const Place&) = delete;
   Place& operator=(const Place&) = delete;
   ~Place() {
-    if (const std::shared_ptr<Service> self = service.lock()) self->Release(owner);
+    if (const std::shared_ptr<Service> self = service.lock()) self->Release(owner, kind);
   }
   std::weak_ptr<Service> service;
   std::string owner;
+  SessionKind kind;
 };
 
 Service::Service(OpenEnvContext context)
@@ -50,6 +54,7 @@ void Service::Shutdown() {
     sessions.swap(sessions_);
     sweep.swap(sweep_);
   }
+  collector_.reset();
   // Sessions, runs and those who wait for them hold each other, and through them this.
   for (const std::shared_ptr<EpisodeRun>& run : runs) run->ForgetWaits();
   host_->writer->Stop();
@@ -58,6 +63,21 @@ void Service::Shutdown() {
 std::shared_ptr<Service> Service::Make(OpenEnvContext context) {
   std::shared_ptr<Service> service(new Service(std::move(context)));
   service->ArmSweep();
+  MetricRegistry* const metrics = service->host_->context.metrics;
+  if (metrics == nullptr) return service;
+  service->refusals_ = &metrics->AddCounter("assay_openenv_capacity_refusals_total",
+                                            "Clients that were told that no session is free.");
+  service->collector_ = metrics->AddCollector([self = service.get()] {
+    std::vector<MetricSample> samples;
+    const std::lock_guard lock(self->mutex_);
+    for (size_t kind = 0; kind < std::size(kSessionKinds); ++kind)
+      samples.push_back({"assay_openenv_sessions",
+                         "Sessions that clients hold.",
+                         MetricType::kGauge,
+                         {{"kind", kSessionKinds[kind]}},
+                         static_cast<double>(self->by_kind_[kind])});
+    return samples;
+  });
   return service;
 }
 
@@ -73,8 +93,15 @@ void Service::ArmSweep() {
   sweep_.swap(timer);
 }
 
-Slot Service::MakeSlot(const std::string& owner) {
-  return std::make_shared<Place>(weak_from_this(), owner);
+/// Another session of the account. The lock is held.
+void Service::Count(Account* account, SessionKind kind) {
+  ++active_;
+  ++account->active;
+  ++by_kind_[static_cast<size_t>(kind)];
+}
+
+Slot Service::MakeSlot(const std::string& owner, SessionKind kind) {
+  return std::make_shared<Place>(weak_from_this(), owner, kind);
 }
 
 /// The lock is held.
@@ -86,7 +113,7 @@ bool Service::HasRoom(const Account& account) const {
                                          : account.active <= kShare * free;
 }
 
-Service::WaitId Service::Acquire(const http::Identity& who, bool wait,
+Service::WaitId Service::Acquire(const http::Identity& who, SessionKind kind, bool wait,
                                  std::function<void(Slot)> granted) {
   const std::string& owner = who.key_name;
   WaitId id = 0;
@@ -97,15 +124,15 @@ Service::WaitId Service::Acquire(const http::Identity& who, bool wait,
     account.keyed = !who.key_id.empty();
     room = account.waiters.empty() && HasRoom(account);
     if (room) {
-      ++active_;
-      ++account.active;
+      Count(&account, kind);
     } else if (wait) {
       id = ++next_id_;
-      account.waiters[id].granted = std::move(granted);
+      account.waiters[id] = {kind, std::move(granted), nullptr};
     }
   }
   if (id == 0) {
-    granted(room ? MakeSlot(owner) : nullptr);
+    if (!room && refusals_ != nullptr) refusals_->Add();
+    granted(room ? MakeSlot(owner, kind) : nullptr);
     return 0;
   }
   std::shared_ptr<void> timer =
@@ -113,7 +140,9 @@ Service::WaitId Service::Acquire(const http::Identity& who, bool wait,
         const std::shared_ptr<Service> self = weak.lock();
         if (self == nullptr) return;
         const Waiters::node_type late = self->TakeWaiter(owner, id);
-        if (!late.empty()) late.mapped().granted(nullptr);
+        if (late.empty()) return;
+        if (self->refusals_ != nullptr) self->refusals_->Add();
+        late.mapped().granted(nullptr);
       });
   const std::lock_guard lock(mutex_);
   Waiters& waiters = accounts_[owner].waiters;
@@ -133,11 +162,15 @@ Service::Waiters::node_type Service::TakeWaiter(const std::string& owner, WaitId
   return found == accounts_.end() ? Waiters::node_type() : found->second.waiters.extract(id);
 }
 
-void Service::Release(const std::string& owner) {
+void Service::Release(const std::string& owner, SessionKind kind) {
   {
     const std::lock_guard lock(mutex_);
     --active_;
     --accounts_[owner].active;
+    --by_kind_[static_cast<size_t>(kind)];
+    const TimePoint now = Clock::now();
+    between_releases_s_ +=
+        kSmoothing * (Seconds(now - std::exchange(released_, now)).count() - between_releases_s_);
   }
   HandOn();
 }
@@ -155,12 +188,12 @@ void Service::HandOn() {
           (next == nullptr || entry.second.active < next->second.active))
         next = &entry;
     if (next == nullptr) break;
-    ++active_;
-    ++next->second.active;
     Waiters::node_type waiter = next->second.waiters.extract(next->second.waiters.begin());
+    const SessionKind kind = waiter.mapped().kind;
+    Count(&next->second, kind);
     const std::string owner = next->first;
     lock.unlock();
-    waiter.mapped().granted(MakeSlot(owner));
+    waiter.mapped().granted(MakeSlot(owner, kind));
     waiter = {};  // what it held may be the last of a session
     lock.lock();
   }
@@ -170,6 +203,15 @@ void Service::HandOn() {
 size_t Service::active_sessions() {
   const std::lock_guard lock(mutex_);
   return active_;
+}
+
+double Service::retry_after_s() {
+  const std::lock_guard lock(mutex_);
+  size_t before = 1;
+  for (const auto& [owner, account] : accounts_) before += account.waiters.size();
+  // A long time without an end is what is known of the next one.
+  const double each = std::max(between_releases_s_, Seconds(Clock::now() - released_).count());
+  return std::clamp(static_cast<double>(before) * each, 1.0, kMaxRetryS);
 }
 
 uint64_t Service::NextId() {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -15,6 +16,9 @@
 namespace assay::openenv {
 
 class Environment;
+
+/// Before any session has ended: a trainer's step takes about as long.
+inline constexpr double kFirstRetryS = 10;
 
 /// A connection that may be idle for too long.
 class IdleWatched {
@@ -38,6 +42,10 @@ struct NamedSession {
   bool attached = false;  ///< to a WebSocket; then its end waits for the detaching
   bool closing = false;
 };
+
+/// How a session was begun, for the metrics.
+enum class SessionKind { kWebSocket, kHttp, kMcp };
+inline constexpr const char* kSessionKinds[] = {"websocket", "http", "mcp"};
 
 /// What is told when no slot is free.
 inline constexpr std::string_view kNoSession = "no session is free; try again later";
@@ -65,10 +73,13 @@ class Service : public std::enable_shared_from_this<Service> {
   using WaitId = uint64_t;
   /// Calls `granted` once: with a slot, or with null after settings().capacity_wait, or at once if
   /// it may not `wait`. Never after Withdraw(). What `granted` holds is kept while it waits.
-  WaitId Acquire(const http::Identity& who, bool wait, std::function<void(Slot)> granted);
+  WaitId Acquire(const http::Identity& who, SessionKind kind, bool wait,
+                 std::function<void(Slot)> granted);
   /// Whoever waited there has gone.
   void Withdraw(const http::Identity& who, WaitId id);
   [[nodiscard]] size_t active_sessions();
+  /// For who is told that no session is free: until one ends, by how often they ended lately.
+  [[nodiscard]] double retry_after_s();
 
   /// A new episode that can be resumed by its token.
   std::shared_ptr<EpisodeRun> NewRun(Episode episode, Catalog::TaskPtr task, std::string owner);
@@ -104,6 +115,7 @@ class Service : public std::enable_shared_from_this<Service> {
  private:
   explicit Service(OpenEnvContext context);
   struct Waiter {
+    SessionKind kind = SessionKind::kWebSocket;
     std::function<void(Slot)> granted;
     std::shared_ptr<void> timer;
   };
@@ -121,15 +133,21 @@ class Service : public std::enable_shared_from_this<Service> {
   };
   struct Place;
   [[nodiscard]] bool HasRoom(const Account& account) const;
-  [[nodiscard]] Slot MakeSlot(const std::string& owner);
-  void Release(const std::string& owner);
+  void Count(Account* account, SessionKind kind);
+  [[nodiscard]] Slot MakeSlot(const std::string& owner, SessionKind kind);
+  void Release(const std::string& owner, SessionKind kind);
   void HandOn();
   [[nodiscard]] Waiters::node_type TakeWaiter(const std::string& owner, WaitId id);
   void ArmSweep();
 
   const std::shared_ptr<const Host> host_;
-  std::mutex mutex_;  ///< guards what follows
+  Counter* refusals_ = nullptr;      ///< of the registry, if there is one
+  std::shared_ptr<void> collector_;  ///< of the sessions' numbers
+  std::mutex mutex_;                 ///< guards what follows
   size_t active_ = 0;
+  size_t by_kind_[std::size(kSessionKinds)] = {};
+  TimePoint released_ = Clock::now();         ///< the last session's end
+  double between_releases_s_ = kFirstRetryS;  ///< recent mean
   size_t waiting_bytes_ = 0;
   bool handing_on_ = false;                                          ///< a thread is in HandOn()
   std::map<std::string, Account> accounts_;                          ///< by the name of the key

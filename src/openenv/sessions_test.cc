@@ -128,6 +128,52 @@ TEST_F(WebSocketTest, DeferredSubmissionsArePaidAfterAResume) {
   }
 }
 
+TEST_F(WebSocketTest, TheServersJudgingIsEverySubmissions) {
+  world_.settings.judging = {{"baselines", json::array{"compile"}}};
+  world_.settings.eval_timeout_s = 300;
+  Restart();
+  Client client = Connect();
+  client.Reset({{"task_id", "assay/relu"}, {"judging", {{"cache", "warm"}}}});
+  client.Step({{"code", kCode}});
+  const JobRequest request = world_.jobs.jobs().at(0).request;
+  EXPECT_EQ(request.timeout_s, 300);
+  EXPECT_EQ(request.options.at("baselines"), json::array{"compile"});
+  EXPECT_EQ(request.options.at("cache"), "warm");
+}
+
+TEST_F(WebSocketTest, ARefusedTicketKeepsItsOwnAnswer) {
+  Client client = Connect();
+  const std::string token = GetString(Observation(client.Reset()), "episode_token");
+  const json::object refused = Observation(client.Step({{"code", "```python"}}));
+  const std::string ticket = GetString(refused, "ticket");
+  ASSERT_NE(ticket, "");
+  EXPECT_EQ(GetString(Observation(client.Step({{"code", kCode}})), "status"), "correct");
+  const json::object poll{{"op", "poll"}, {"ticket", ticket}, {"code", ""}};
+  const auto same = [&](const json::object& again) {
+    EXPECT_DOUBLE_EQ(GetDouble(Data(again), "reward"), 0);
+    EXPECT_EQ(GetString(Observation(again), "ticket"), ticket);
+    EXPECT_EQ(GetString(Observation(again), "status"), "invalid_submission");
+    EXPECT_EQ(GetString(Observation(again), "feedback"), GetString(refused, "feedback"));
+  };
+  same(client.Step(poll));
+  Kill(&client);
+  Restart();
+  Client second = Connect();
+  second.Reset({{"resume", token}});
+  same(second.Step(poll));
+}
+
+// A crash may follow the first job at once: what has no document cannot be resumed.
+TEST_F(WebSocketTest, TheDocumentIsStoredBeforeTheFirstJob) {
+  bool stored = false;
+  std::string token;
+  world_.jobs.submitting = [&] { stored = world_.documents.Get(kEpisodeDocuments, token).ok(); };
+  Client client = Connect();
+  token = GetString(Observation(client.Reset()), "episode_token");
+  client.Step({{"code", kCode}});
+  EXPECT_TRUE(stored);
+}
+
 // The document lags behind the jobs: what it lost is found by the ids of the episode's jobs.
 TEST_F(WebSocketTest, JobsBeyondTheDocumentAreFound) {
   world_.jobs.verdict.reset();
@@ -300,7 +346,7 @@ TEST_F(CapacityTest, ANamedSessionWithAStepInWorkIsNotIdle) {
   const std::shared_ptr<NamedSession> session = service_->NewSession(who, nullptr);
   (void)session->environment->Reset(json::object{});
   bool answered = false;
-  session->environment->Step(Action{.code = kCode}, Seconds(45),
+  session->environment->Step(Action{.code = kCode}, Seconds(45), {},
                              [&](const Environment::Answer&) { answered = true; });
   std::this_thread::sleep_for(std::chrono::milliseconds(30));
   service_->Sweep();

@@ -9,6 +9,7 @@
 
 #include "base/strings.h"
 #include "reward/reward.h"
+#include "task/modes.h"
 
 namespace assay::openenv {
 namespace {
@@ -56,14 +57,27 @@ Result<std::string> FirstBytesOf(const std::string& path, size_t limit) {
   return TruncateMiddle(CleanText(text), limit);
 }
 
-/// Takes one of the values that this server knows; others are refused, not ignored.
-Apply OneOf(std::vector<std::string> choices) {
-  return [choices = std::move(choices)](std::string_view value, Configuration*) -> Status {
+/// Takes one of the values that this server knows; others are refused, not ignored, and `instead`
+/// says what there is in their place.
+Apply OneOf(std::vector<std::string> choices, std::string instead) {
+  return [choices = std::move(choices), instead = std::move(instead)](std::string_view value,
+                                                                      Configuration*) -> Status {
     for (const std::string& choice : choices)
       if (value == choice) return {};
-    return Err(ErrorCode::kInvalid, "'{}' is not offered; there is: {}", value,
-               Join(choices, ", "));
+    return Err(ErrorCode::kInvalid, "'{}' is not offered; there is: {}. {}", value,
+               Join(choices, ", "), instead);
   };
+}
+
+/// What every submission's speedup is also measured against.
+Status SetBaselines(std::string_view value, Configuration* out) {
+  json::array names;
+  for (const std::string_view part : Split(value, ','))
+    if (!Trim(part).empty()) names.emplace_back(Trim(part));
+  const json::object judging{{"baselines", names}};
+  if (const Result<Modes> modes = ReadModes(judging); !modes.ok()) return modes.error();
+  out->settings.judging = judging;
+  return {};
 }
 
 template <typename T>
@@ -140,7 +154,7 @@ const std::map<std::string, Apply, std::less<>>& Variables() {
       {"KERNEL_ENV_COMPILE_WORKERS",
        [](View v, Out o) { return Set(Whole(v, 1, 1024), &o->host.compile_workers); }},
       {"KERNEL_ENV_EVAL_TIMEOUT_S",
-       [](View v, Out o) { return Set(Number(v, 1, 86400), &o->host.eval_timeout_s); }},
+       [](View v, Out o) { return Set(Number(v, 1, 86400), &o->settings.eval_timeout_s); }},
       {"KERNEL_ENV_MAX_SESSIONS",
        [](View v, Out o) -> Status {
          ASSAY_ASSIGN_OR_RETURN(const int sessions, Whole(v, 1, 1'000'000));
@@ -181,12 +195,19 @@ const std::map<std::string, Apply, std::less<>>& Variables() {
          o->host.roofline = v;
          return {};
        }},
+      {"KERNEL_ENV_BASELINES", SetBaselines},
       // What the measurement does of itself; other values would need another protocol version.
-      {"KERNEL_ENV_BASELINES", OneOf({"eager"})},
-      {"KERNEL_ENV_FAMILIES", OneOf({"all"})},
-      {"KERNEL_ENV_TIMER", OneOf({"rounds"})},
-      {"KERNEL_ENV_TOL_SCALE", OneOf({"1", "1.0"})},
-      {"KERNEL_ENV_STRICT_COMPUTE", OneOf({"1"})},
+      {"KERNEL_ENV_FAMILIES",
+       OneOf({"all"},
+             "Every family that the task admits is tried; CHECK in a task's module says "
+             "what is compared")},
+      {"KERNEL_ENV_TIMER", OneOf({"events_cold", "rounds"},
+                                 "A reset may ask for {\"judging\": {\"cache\": \"warm\"}}")},
+      {"KERNEL_ENV_TOL_SCALE",
+       OneOf({"1", "1.0"},
+             "Tolerances follow from the outputs' types and the reference's own error")},
+      {"KERNEL_ENV_STRICT_COMPUTE",
+       OneOf({"1", "true"}, "A reset may ask for {\"judging\": {\"precision\": \"tf32\"}}")},
       {"MAX_CONCURRENT_ENVS",
        [](View v, Out o) -> Status {
          ASSAY_ASSIGN_OR_RETURN(const int sessions, Whole(v, 1, 1'000'000));

@@ -41,6 +41,8 @@ struct Settings {
   Emission emission = Emission::kAbsolute;
   std::string reward_mode = "roofline";
   json::object reward_parameters;
+  json::object judging;              ///< options of a submission's judging, see ReadModes
+  double eval_timeout_s = 0;         ///< of a whole judging; 0: the engine's phases only
   size_t feedback_bytes = 6400;      ///< about 1,600 tokens
   int max_infra_faults = 3;          ///< in a row, then the episode ends (masked)
   int max_integrity_violations = 0;  ///< then the episode ends; 0: no limit
@@ -71,7 +73,6 @@ struct HostSettings {
   std::vector<std::string> tasks;  ///< for TaskRegistry::Add
   std::optional<int> trials;
   std::optional<int> compile_workers;
-  std::optional<double> eval_timeout_s;
   std::string secret_file;
   std::string trace_dir;
   std::string roofline;  ///< "calibrated", "datasheet", "table:PATH"

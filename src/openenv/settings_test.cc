@@ -83,6 +83,16 @@ TEST(Settings, TheClientsVariablesStopNoServer) {
   EXPECT_TRUE(Read({"KERNEL_ENV_URL=http://127.0.0.1:8000", "KERNEL_ENV_API_KEY=ak_x"}).ok());
 }
 
+TEST(Settings, TheDefaultsThatAreWrittenDownAreTaken) {
+  const Result<Configuration> read =
+      Read({"KERNEL_ENV_BASELINES=eager,compile", "KERNEL_ENV_TIMER=events_cold",
+            "KERNEL_ENV_TOL_SCALE=1", "KERNEL_ENV_STRICT_COMPUTE=1", "KERNEL_ENV_FAMILIES=all",
+            "KERNEL_ENV_EVAL_TIMEOUT_S=300"});
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(read->settings.judging, (json::object{{"baselines", json::array{"eager", "compile"}}}));
+  EXPECT_EQ(read->settings.eval_timeout_s, 300);
+}
+
 TEST(Settings, MistakesStopTheStart) {
   EXPECT_THAT(Problem("KERNEL_ENV_MAX_TRUNS=4"), HasSubstr("did you mean KERNEL_ENV_MAX_TURNS?"));
   EXPECT_THAT(Problem("KERNEL_ENV_MAX_TURNS=four"), HasSubstr("KERNEL_ENV_MAX_TURNS"));
@@ -91,8 +101,9 @@ TEST(Settings, MistakesStopTheStart) {
   EXPECT_THAT(Problem("KERNEL_ENV_REWARD=money"), HasSubstr("there is: roofline"));
   EXPECT_THAT(Problem("KERNEL_ENV_EMIT=sum"), HasSubstr("absolute, delta, best"));
   EXPECT_THAT(Problem("KERNEL_ENV_STOP_ON=bored"), HasSubstr("use never, correct"));
-  EXPECT_THAT(Problem("KERNEL_ENV_BASELINES=eager,compile"), HasSubstr("not offered"));
-  EXPECT_THAT(Problem("KERNEL_ENV_TIMER=events_cold"), HasSubstr("there is: rounds"));
+  EXPECT_THAT(Problem("KERNEL_ENV_BASELINES=eager,jit"), HasSubstr("compile-max-autotune"));
+  EXPECT_THAT(Problem("KERNEL_ENV_TIMER=events_warm"), HasSubstr("\"cache\": \"warm\""));
+  EXPECT_THAT(Problem("KERNEL_ENV_TOL_SCALE=2"), HasSubstr("Tolerances follow"));
   EXPECT_THAT(Problem("KERNEL_ENV_REPLY_DEADLINE_S=90"), HasSubstr("from 0.05 to 55"));
   EXPECT_THAT(Problem("OPENENV_VALIDATION_TOKEN=short"), HasSubstr("32 to 256"));
   EXPECT_THAT(Problem("ENV_README_PATH=/does/not/exist"), HasSubstr("cannot read"));

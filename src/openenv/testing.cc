@@ -42,6 +42,7 @@ Result<Job> FakeJobs::Submit(JobRequest request) {
     refusals.pop_front();
     return error;
   }
+  if (submitting) submitting();
   if (request.id.empty()) request.id = NewId("job_");
   Job job;
   job.request = request;
@@ -220,6 +221,7 @@ OpenEnvContext World::Context() const {
           .jobs = &jobs,
           .documents = &documents,
           .timers = &timers,
+          .metrics = &metrics,
           .hardware = [] {
             return json::object{{"gpu", "a card"}, {"torch", "2.11"}};
           }};

@@ -51,6 +51,8 @@ class FakeJobs : public JobService {
 
   /// The next Submit calls fail with these.
   std::deque<Error> refusals;
+  /// If set, called at each Submit.
+  std::function<void()> submitting;
   /// If set, every submission is judged so at once.
   std::optional<json::object> verdict;
 
@@ -111,6 +113,7 @@ struct World {
   Settings settings;
   std::shared_ptr<const TaskRegistry> tasks;
   // In this order: what timers and jobs still hold at the end writes documents.
+  mutable MetricRegistry metrics;
   mutable FakeDocuments documents;
   mutable FakeTimers timers;
   mutable FakeJobs jobs;

@@ -122,7 +122,8 @@ void GetTask(const std::shared_ptr<Environment>& environment, const json::object
 }
 
 void Submit(const std::shared_ptr<Environment>& environment, bool alone, bool check,
-            const json::object& arguments, std::function<void(ToolResult)> reply) {
+            const json::object& arguments, const Asked& asked,
+            std::function<void(ToolResult)> reply) {
   Action action;
   action.op = check ? Action::Op::kCheck : Action::Op::kSubmit;
   action.code = GetString(arguments, "code");
@@ -133,7 +134,7 @@ void Submit(const std::shared_ptr<Environment>& environment, bool alone, bool ch
     if (action.task_id.empty())
       return reply(Refuse("invalid_args",
                           "no session: pass a task_id, or initialize a session and call get_task"));
-    return environment->StepAlone(std::move(action), limit, std::move(answered));
+    return environment->StepAlone(std::move(action), limit, asked, std::move(answered));
   }
   if (environment->run() == nullptr) {
     if (action.task_id.empty())
@@ -141,7 +142,7 @@ void Submit(const std::shared_ptr<Environment>& environment, bool alone, bool ch
     Environment::Answer begun = environment->Reset(json::object{{"task_id", action.task_id}});
     if (std::holds_alternative<ProtocolError>(begun)) return reply(FromAnswer(std::move(begun)));
   }
-  environment->Step(std::move(action), limit, std::move(answered));
+  environment->Step(std::move(action), limit, asked, std::move(answered));
 }
 
 void GetBest(const std::shared_ptr<Environment>& environment, const std::string& ticket,
@@ -175,7 +176,8 @@ json::array ToolList(std::string_view schema_key) {
 }
 
 void CallTool(const std::shared_ptr<Environment>& environment, bool alone, const std::string& name,
-              const json::object& arguments, std::function<void(ToolResult)> reply) {
+              const json::object& arguments, const Asked& asked,
+              std::function<void(ToolResult)> reply) {
   const ToolSpec* tool = FindTool(name);
   if (tool == nullptr)
     return reply(
@@ -187,7 +189,7 @@ void CallTool(const std::shared_ptr<Environment>& environment, bool alone, const
     return reply(Refuse("invalid_args", std::move(wrong)));
   if (name == "get_task") return GetTask(environment, arguments, reply);
   if (name == "get_best") return GetBest(environment, GetString(arguments, "ticket"), reply);
-  Submit(environment, alone, name == "check_kernel", arguments, std::move(reply));
+  Submit(environment, alone, name == "check_kernel", arguments, asked, std::move(reply));
 }
 
 }  // namespace assay::openenv

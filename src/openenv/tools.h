@@ -27,6 +27,7 @@ struct ToolResult {
 /// Calls a tool in a session, or, with `alone`, in none: then submit_kernel and check_kernel need a
 /// task_id and get_best has nothing. `reply` is called once, as by Environment::Step.
 void CallTool(const std::shared_ptr<Environment>& environment, bool alone, const std::string& name,
-              const json::object& arguments, std::function<void(ToolResult)> reply);
+              const json::object& arguments, const Asked& asked,
+              std::function<void(ToolResult)> reply);
 
 }  // namespace assay::openenv

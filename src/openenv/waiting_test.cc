@@ -1,5 +1,8 @@
 // Who waits for a session: in which order, at what cost, and what becomes of those who go.
 
+#include <chrono>
+#include <thread>
+
 #include "openenv/websocket_testing.h"
 
 namespace assay::openenv {
@@ -22,6 +25,49 @@ class WaitingTest : public WebSocketTest {
     return R"({"type": "state", "x": ")" + std::string(bytes, 'x') + "\"}";
   }
 };
+
+// Clients give up a while after they have asked, whatever they waited for.
+TEST_F(WaitingTest, TheReplyIsDueFromTheArrival) {
+  world_.settings.reply_deadline = Seconds(2);
+  Restart();
+  world_.jobs.verdict.reset();
+  Client first = Connect();
+  first.State();
+  Client second = Connect();
+  second.Send({{"type", "mcp"},
+               {"data",
+                {{"jsonrpc", "2.0"},
+                 {"id", 1},
+                 {"method", "tools/call"},
+                 {"params",
+                  {{"name", "submit_kernel"},
+                   {"arguments", {{"task_id", "assay/relu"}, {"code", kCode}}}}}}}});
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+  first.Drop();
+  ASSERT_EQ(world_.jobs.jobs().size(), 1u);
+  EXPECT_TRUE(second.peer->sent.empty());
+  world_.timers.Advance(Seconds(1));
+  ASSERT_EQ(second.peer->sent.size(), 1u);
+  EXPECT_NE(second.peer->sent[0].find("Status: queued"), std::string::npos);
+}
+
+TEST_F(WaitingTest, SessionsAndRefusalsAreCounted) {
+  Client first = Connect();
+  first.State();
+  Client second = Connect();
+  second.session->OnMessage(R"({"type":"state"})");
+  EXPECT_GE(service_->retry_after_s(), 1);
+  world_.timers.Advance(Seconds(30));
+  EXPECT_EQ(Code(second.peer->Last()), "CAPACITY_REACHED");
+  const std::string counted = world_.metrics.ToPrometheus();
+  EXPECT_NE(counted.find("assay_openenv_sessions{kind=\"websocket\"} 1\n"), std::string::npos)
+      << counted;
+  EXPECT_NE(counted.find("assay_openenv_sessions{kind=\"mcp\"} 0\n"), std::string::npos);
+  EXPECT_NE(counted.find("assay_openenv_capacity_refusals_total 1\n"), std::string::npos);
+  first.Drop();
+  EXPECT_NE(world_.metrics.ToPrometheus().find("assay_openenv_sessions{kind=\"websocket\"} 0\n"),
+            std::string::npos);
+}
 
 // They were handed the slot one within the other, which took a frame of the stack for each.
 TEST_F(WaitingTest, ManyWhoHaveGoneTakeNoStack) {
@@ -128,10 +174,11 @@ TEST_F(FairTest, OrAsManyAsTheOperatorSays) {
 TEST_F(WaitingTest, SlotsThatNobodyTakesAreHandedOnInALoop) {
   http::Identity who;
   Slot slot;
-  service_->Acquire(who, true, [&](Slot given) { slot = std::move(given); });
+  service_->Acquire(who, SessionKind::kHttp, true, [&](Slot given) { slot = std::move(given); });
   int granted = 0;
   for (int i = 0; i < 60'000; ++i)
-    service_->Acquire(who, true, [&](const Slot& given) { granted += given != nullptr ? 1 : 0; });
+    service_->Acquire(who, SessionKind::kHttp, true,
+                      [&](const Slot& given) { granted += given != nullptr ? 1 : 0; });
   slot.reset();
   EXPECT_EQ(granted, 60'000);
   EXPECT_EQ(service_->active_sessions(), 0u);

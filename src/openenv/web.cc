@@ -1,3 +1,4 @@
+#include <cmath>
 #include <deque>
 #include <map>
 #include <mutex>
@@ -67,6 +68,7 @@ class Web : public std::enable_shared_from_this<Web> {
     if (visitor == nullptr) return reply(Full());
     const std::string code = TruncateMiddle(parsed.action.code, kMaxLogBytes);
     visitor->environment->Step(std::move(parsed.action), service_->settings().reply_deadline,
+                               {.gone = request.gone, .id = request.id},
                                [self = shared_from_this(), visitor = visitor, cookie = cookie, code,
                                 reply](const Environment::Answer& answer) {
                                  if (const auto* envelope = std::get_if<Envelope>(&answer))
@@ -148,9 +150,12 @@ class Web : public std::enable_shared_from_this<Web> {
     return found;
   }
 
-  static Response Full() {
+  [[nodiscard]] Response Full() const {
     Response full = Detail(503, "there are too many visitors whose submissions are being judged");
-    full.headers.Set("Retry-After", "10");
+    // A place is free once one of their submissions is judged.
+    full.headers.Set(
+        "Retry-After",
+        fmt::format("{:.0f}", std::ceil(service_->host()->context.jobs->retry_after_s())));
     return full;
   }
 

@@ -37,9 +37,9 @@ json::object InvalidMessage(json::array errors) {
 
 class OpenEnvConnection : public Connection {
  public:
-  OpenEnvConnection(std::shared_ptr<Service> service, http::Identity who,
+  OpenEnvConnection(std::shared_ptr<Service> service, const http::Request& request,
                     std::shared_ptr<http::WebSocketPeer> peer)
-      : Connection(service, std::move(who), std::move(peer)),
+      : Connection(service, request, SessionKind::kWebSocket, std::move(peer)),
         telemetry_(service->settings().production ? "" : service->settings().validation_token) {}
 
  protected:
@@ -144,7 +144,7 @@ class OpenEnvConnection : public Connection {
                                                         std::move(parsed.errors))));
     // Only the telemetry wants the message again, and it may be long.
     environment()->Step(
-        std::move(parsed.action), service()->settings().reply_deadline,
+        std::move(parsed.action), service()->settings().reply_deadline, asked(),
         [self = Self(), message = telemetry_.open() ? message : json::object()](
             const Environment::Answer& answer) { self->Answered("step", message, answer); });
   }
@@ -158,7 +158,7 @@ class OpenEnvConnection : public Connection {
                         "the call is not valid",
                         {FieldError("dict_type", {"arguments"}, "must be an object", given)})));
     CallTool(
-        environment(), false, name, GetObject(data, "arguments"),
+        environment(), false, name, GetObject(data, "arguments"), asked(),
         [self = Self(), message = telemetry_.open() ? message : json::object(),
          name](ToolResult result) {
           json::object observation{{"tool_name", name}, {"result", nullptr}, {"error", nullptr}};
@@ -193,7 +193,8 @@ class OpenEnvConnection : public Connection {
                            .who = who(),
                            .environment = environment(),
                            .session_id = session_id(),
-                           .websocket = true};
+                           .websocket = true,
+                           .asked = asked()};
     HandleRpc(origin, message.at("data"), [self = Self()](RpcReply reply) {
       // Inside /ws every request has a reply, a notification too.
       self->Finish(Message("mcp", reply.body ? json::value(*reply.body)
@@ -242,7 +243,8 @@ class McpConnection : public Connection {
                            .who = who(),
                            .environment = environment(),
                            .session_id = session_id(),
-                           .websocket = true};
+                           .websocket = true,
+                           .asked = asked()};
     HandleRpc(origin, *parsed,
               [self = std::static_pointer_cast<McpConnection>(shared_from_this())](RpcReply reply) {
                 self->Finish(reply.body ? std::optional<json::value>(*reply.body) : std::nullopt);
@@ -277,7 +279,7 @@ class RefusedSession : public http::WebSocketSession {
 std::unique_ptr<http::WebSocketSession> NewWebSocketSession(
     const std::shared_ptr<Service>& service, const http::Request& request,
     const std::shared_ptr<http::WebSocketPeer>& peer) {
-  auto connection = std::make_shared<OpenEnvConnection>(service, request.who, peer);
+  auto connection = std::make_shared<OpenEnvConnection>(service, request, peer);
   if (const auto id = request.Query("session_id"); id && !id->empty()) {
     std::shared_ptr<NamedSession> session;
     switch (service->AttachSession(std::string(*id), request.who.key_name, &session)) {
@@ -296,7 +298,8 @@ std::unique_ptr<http::WebSocketSession> NewWebSocketSession(
 std::unique_ptr<http::WebSocketSession> NewMcpWebSocketSession(
     const std::shared_ptr<Service>& service, const http::Request& request,
     const std::shared_ptr<http::WebSocketPeer>& peer) {
-  return Connection::Wrap(std::make_shared<McpConnection>(service, request.who, peer));
+  return Connection::Wrap(
+      std::make_shared<McpConnection>(service, request, SessionKind::kMcp, peer));
 }
 
 }  // namespace assay::openenv
