@@ -110,6 +110,7 @@ void Service::Evaluate(const http::Request& request, const http::Reply& reply) {
   EvaluationRequest task;
   if (body) task = ReadEvaluation(*body, {"body"}, &issues);
   if (!issues.empty()) return reply(InvalidRequest(issues, Now()));
+  task.request_id = request.id;
   Judge(request.who.key_name, std::move(task), EvaluationAnswer, reply);
 }
 
@@ -131,6 +132,7 @@ void Service::SubmitWorkflow(const http::Request& request, const http::Reply& re
   if (const std::string wrong = CheckNames(task); body && !wrong.empty())
     return reply(Detail(400, wrong, kValidationError));
   if (!issues.empty()) return reply(InvalidRequest(issues, Now()));
+  task.request_id = request.id;
   Judge(request.who.key_name, std::move(task), WorkflowAnswer, reply);
 }
 
@@ -139,6 +141,7 @@ void Service::SubmitWorkflow(const http::Request& request, const http::Reply& re
 struct Service::Batch {
   std::string owner;
   std::string batch_id;
+  std::string request_id;
   http::Reply reply;
   double submitted_at = 0;
   double deadline = 0;
@@ -167,6 +170,7 @@ void Service::EvaluateBatch(const http::Request& request, const http::Reply& rep
   auto batch = std::make_shared<Batch>();
   batch->owner = request.who.key_name;
   batch->batch_id = std::move(read.batch_id);
+  batch->request_id = request.id;
   batch->reply = reply;
   batch->submitted_at = Now();
   batch->deadline = Now() + context_.max_wait_s;
@@ -191,6 +195,7 @@ void Service::Pump(const std::shared_ptr<Batch>& batch) {
     const std::string text = batch->tasks[index];
     lock.unlock();
     task = ReadAgain(text);
+    task.request_id = batch->request_id;
   }
   tasks_.Accept(batch->owner, std::move(task),
                 [self = shared_from_this(), batch, index](Tasks::Accepted accepted) {
@@ -251,7 +256,7 @@ void Service::PumpLater(const std::shared_ptr<Batch>& batch) {
     sleeping_.insert(batch);  // no task of its own keeps it alive now
   }
   batch->timer = context_.timers->After(
-      std::min(kLongestNap, Seconds(std::max(1.0, context_.jobs->retry_after_s()))),
+      std::min(kLongestNap, Seconds(std::max(1.0, context_.jobs->retry_after_of(batch->owner)))),
       [weak = weak_from_this(), held = std::weak_ptr<Batch>(batch)] {
         const auto self = weak.lock();
         const auto alive = held.lock();

@@ -54,11 +54,11 @@ void AddNotes(const EvaluationRequest& request, const PlanOptions& options, std:
   if (!request.run_correctness.value_or(true))
     Note("run_correctness=false was not followed: only checked submissions are reported on", notes);
   if (request.device_preference && !request.device_preference->empty() &&
-      std::find(options.devices.begin(), options.devices.end(), *request.device_preference) ==
-          options.devices.end())
-    Note(fmt::format("device_preference '{}' could not be met",
-                     TruncateMiddle(CleanText(*request.device_preference), 100)),
-         notes);
+      options.devices != std::vector<std::string>{*request.device_preference})
+    Note(
+        fmt::format("device_preference '{}' was not followed: the device that is free first judges",
+                    TruncateMiddle(CleanText(*request.device_preference), 100)),
+        notes);
 }
 
 void PlanKernelBench(const EvaluationRequest& request, Plan* plan) {

@@ -10,7 +10,7 @@ namespace assay::kernelgym {
 
 /// What a plan needs to know of this service.
 struct PlanOptions {
-  std::vector<std::string> devices;  ///< names that device_preference may have; empty: unknown
+  std::vector<std::string> devices;  ///< that there are; empty: unknown
 };
 
 /// How a request is judged: a job for the engine, or a reason that it cannot be.

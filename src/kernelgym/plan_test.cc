@@ -70,6 +70,9 @@ TEST(PlanTest, NotesSayWhatWasNotFollowed) {
   EXPECT_THAT(MakePlan(Request({{"device_preference", "cuda:0"}}), options).notes, IsEmpty());
   EXPECT_THAT(MakePlan(Request({{"device_preference", "cuda:7"}}), options).notes,
               HasSubstr("cuda:7"));
+  options.devices = {"cuda:0", "cuda:1"};
+  EXPECT_THAT(MakePlan(Request({{"device_preference", "cuda:0"}}), options).notes,
+              HasSubstr("was not followed"));
 }
 
 TEST(PlanTest, CompiledReference) {

@@ -27,7 +27,8 @@ struct TaskRecord {
 json::object ToJson(const TaskRecord& record);
 TaskRecord RecordFromJson(const json::object& document);
 
-/// The members of a request that decide its result, hashed. Name, priority and deadline do not.
+/// The members of a request that decide its result, hashed. Name and priority do not, and the
+/// deadline only where it passes (see Tasks).
 std::string ContentOf(const EvaluationRequest& request);
 
 }  // namespace assay::kernelgym

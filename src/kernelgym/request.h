@@ -43,6 +43,7 @@ struct EvaluationRequest {
   int num_warmup = 3;
   int timeout = 300;  ///< seconds, of the whole judging
   std::string priority = "normal";
+  std::string request_id;  ///< of the HTTP request that brought it, for the log
   std::optional<std::string> device_preference;
   bool force_refresh = false;
   std::string entry_point = "Model";

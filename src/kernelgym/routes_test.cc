@@ -83,6 +83,38 @@ TEST_F(RoutesTest, InfrastructureFaultIs503AndJudgedAgain) {
   EXPECT_EQ(jobs.order.size(), 2u);
 }
 
+TEST_F(RoutesTest, ALongerTimeLimitIsJudgedAnewWhereAShorterOnePassed) {
+  jobs.judge = [](const JobRequest&) {
+    return Verdict(
+        samples::FailedRecords(FailureKind::kDeadline, Stage::kCheck, "deadline", "too long"));
+  };
+  json::object body = EvaluationBody();
+  body["timeout"] = 30;
+  EXPECT_EQ(GetString(Body(Post("/evaluate", body)), "error_code"), "TIMEOUT_ERROR");
+  Post("/evaluate", body);
+  EXPECT_EQ(jobs.order.size(), 1u) << "the same limit passes again";
+  jobs.judge = [](const JobRequest&) { return Correct(); };
+  body["timeout"] = 300;
+  EXPECT_TRUE(GetBool(Body(Post("/evaluate", body)), "correctness"));
+  EXPECT_EQ(jobs.order.size(), 2u);
+  body["timeout"] = 600;
+  Post("/evaluate", body);
+  EXPECT_EQ(jobs.order.size(), 2u) << "no limit passed: the result stands";
+}
+
+// The record is lost, as by a crash, or not there yet, as beside another post.
+TEST_F(RoutesTest, OneKeyNamesOneTimeLimit) {
+  json::object body = EvaluationBody();
+  body["timeout"] = 30;
+  documents.broken = true;
+  Post("/evaluate", body);
+  documents.broken = false;
+  body["timeout"] = 300;
+  const Pending answer = Start("POST", "/evaluate", body);
+  ASSERT_EQ(jobs.order.size(), 2u);
+  EXPECT_EQ(jobs.request("job-2").timeout_s, 300);
+}
+
 TEST_F(RoutesTest, FullQueueIs429) {
   jobs.capacity = 0;
   for (const char* path : {"/evaluate", "/evaluate/batch", "/workflow/submit"}) {

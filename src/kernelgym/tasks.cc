@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/log_request.h"
 #include "base/strings.h"
 #include "kernelgym/shapes.h"
 
@@ -15,15 +16,16 @@ constexpr std::string_view kKey = "kernelgym:";
 
 std::string DocumentId(const std::string& owner, const std::string& id) { return owner + "/" + id; }
 
-/// Names one judgement: "kernelgym:<generation>:<content>:<id>". A client that repeats a request
-/// because the answer got lost, or the server died before its record was written, gets the same
-/// job. An id that cannot stand in a key is ":<hash>".
+/// Names one judgement: "kernelgym:<generation>:<what is judged, and its time limit>:<id>". A
+/// client that repeats a request because the answer got lost, or the server died before its record
+/// was written, gets the same job. An id that cannot stand in a key is ":<hash>".
 std::string Idempotency(const TaskRecord& record) {
   const std::string& id = record.id();
   const bool plain = !id.starts_with(':') && std::all_of(id.begin(), id.end(), [](char c) {
     return c >= 0x20 && c < 0x7f;
   });
-  return fmt::format("{}{}:{}:{}", kKey, record.generation, record.content.substr(0, 16),
+  const std::string what = Sha256Hex(fmt::format("{} {}", record.content, record.request.timeout));
+  return fmt::format("{}{}:{}:{}", kKey, record.generation, what.substr(0, 16),
                      plain ? id : ":" + Sha256Hex(id));
 }
 
@@ -81,6 +83,7 @@ void Tasks::Accept(const std::string& owner, EvaluationRequest request, Done don
   record.cases_source = plan.cases_source;
   record.num_cases = plan.num_cases;
   record.notes = plan.notes;
+  plan.job.request_id = request.request_id;
   record.request = std::move(request);
   record.request.kernel_code.clear();
   record.request.reference_code.reset();
@@ -120,12 +123,15 @@ bool Tasks::StillGood(const TaskRecord& record, const EvaluationRequest& request
   if ((*job)->state != JobState::kDone) return true;
   if (request.force_refresh) return false;
   // What was not judged is no result: whoever asks again wants it judged.
-  const Origin origin = OutcomeOf(record, job->get()).origin;
-  return origin != Origin::kInfrastructure && origin != Origin::kClient;
+  const Outcome outcome = OutcomeOf(record, job->get());
+  if (outcome.origin == Origin::kInfrastructure || outcome.origin == Origin::kClient) return false;
+  // Nor does a time limit that passed say anything of a longer one.
+  return outcome.error_code != kTimeoutError || request.timeout <= record.request.timeout;
 }
 
 void Tasks::Submitted(const Result<SharedJob>& job, Accepted* accepted) {
   TaskRecord& record = accepted->record;
+  const LogRequest of(record.request.request_id);
   if (job.ok()) {
     record.job_id = (*job)->request->id;
     TellWhenDone(record);
@@ -135,9 +141,9 @@ void Tasks::Submitted(const Result<SharedJob>& job, Accepted* accepted) {
     case ErrorCode::kUnavailable: {
       // A full queue is this client's to wait for; a server that stops is not.
       const bool draining = context_->jobs->draining();
-      accepted->refused =
-          ComeAgain(draining ? 503 : 429, job.error().message,
-                    draining ? kSystemError : kResourceError, context_->jobs->retry_after_s());
+      accepted->refused = ComeAgain(draining ? 503 : 429, job.error().message,
+                                    draining ? kSystemError : kResourceError,
+                                    context_->jobs->retry_after_of(record.owner));
       return;
     }
     case ErrorCode::kInvalid:
