@@ -128,6 +128,41 @@ std::vector<Operation> Submissions(const ApiContext& context,
   };
 }
 
+std::vector<Operation> Episodes(const ApiContext& context,
+                                const std::function<http::Handler(Handle)>& bound) {
+  return {
+      {"GET",
+       "/v1/episodes",
+       Scope::kRead,
+       "listEpisodes",
+       "Kernel Env's episodes, the one that changed last first.",
+       {Query("task_id", "string", "Of this task."),
+        Query("limit", "integer", fmt::format("At most {}.", context.limits.max_page)),
+        Query("cursor", "string", "`next` of the page before.")},
+       std::nullopt,
+       {{200, Json("EpisodePage", "A page.")}},
+       bound(api::ListEpisodes)},
+      {"GET",
+       "/v1/episodes/{id}",
+       Scope::kRead,
+       "getEpisode",
+       "One episode, with its submissions and the last and the best observation.",
+       {{"id", "path", {{"type", "string"}}, "Its token, or the id of a recent one."}},
+       std::nullopt,
+       {{200, Json("Episode", "As it was written last.")}},
+       bound(api::GetEpisode)},
+      {"GET",
+       "/v1/traces/{id}",
+       Scope::kRead,
+       "getTrace",
+       "A submission as a row of a data set, as `assay export` writes it.",
+       {PathId(), Raw()},
+       std::nullopt,
+       {{200, Json("Trace", "The row.")}},
+       bound(api::GetTrace)},
+  };
+}
+
 std::vector<Operation> Lookups(const std::function<http::Handler(Handle)>& bound) {
   return {
       {"GET",
@@ -200,6 +235,7 @@ void AddApi(http::Router* router, ApiContext context) {
     };
   };
   std::vector<Operation> operations = Submissions(*shared, bound);
+  for (Operation& operation : Episodes(*shared, bound)) operations.push_back(std::move(operation));
   for (Operation& operation : Lookups(bound)) operations.push_back(std::move(operation));
   // The document lists itself; its handler is the one thing it cannot be made from.
   operations.push_back({"GET",

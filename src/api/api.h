@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "broker/documents.h"
 #include "broker/jobs.h"
 #include "http/router.h"
 #include "http/timer.h"
@@ -28,7 +29,9 @@ struct ApiContext {
   std::shared_ptr<const TaskRegistry> tasks;  ///< not changed any more
   /// One object a worker: {name, jobs, working_on, judged, failed, ...}; null: there are none here.
   std::function<json::array()> workers;
-  std::string version;  ///< of Assay, for the OpenAPI document
+  std::string version;                 ///< of Assay, for the OpenAPI document
+  DocumentStore* documents = nullptr;  ///< where episodes are; null: there are none
+  std::string episodes;                ///< the kind of their documents
   ApiLimits limits;
 };
 
@@ -41,6 +44,8 @@ struct ApiContext {
 ///     DELETE /v1/submissions/{id}       cancel
 ///     GET  /v1/submissions/{id}/events  server-sent events: stages, then the verdict
 ///     GET  /v1/submissions/{id}/source | reward
+///     GET  /v1/episodes[/{id}]          Kernel Env's, newest change first
+///     GET  /v1/traces/{id}              a submission as a row of `assay export`
 ///     POST /v1/batches                  NDJSON in, NDJSON out as verdicts come
 ///     GET  /v1/tasks, /v1/tasks/{id...}, /v1/queue, /v1/workers, /v1/rewards
 ///     POST /v1/rewards                  a verdict's worth under a mode

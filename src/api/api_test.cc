@@ -3,12 +3,15 @@
 #include <set>
 
 #include "api/api_testing.h"
+#include "broker/export.h"
 
 namespace assay {
 namespace {
 
 using test::ApiTest;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 TEST_F(ApiTest, WrongRequestsAreToldHowToMendThem) {
   struct Case {
@@ -181,6 +184,61 @@ TEST_F(ApiTest, TheSourceComesBackAsItWas) {
   EXPECT_EQ(answer.response.headers.Find("X-Content-Type-Options"), "nosniff");
 }
 
+TEST_F(ApiTest, ATraceIsTheRowOfAnExport) {
+  const std::string id = SubmitId();
+  JudgeOne("incorrect");
+  const Answer brief = Ask("GET", "/v1/traces/" + id);
+  EXPECT_EQ(brief.status, 200);
+  EXPECT_EQ(brief.body(), ExportRow(*broker_->Get(id), /*raw=*/false));
+  EXPECT_EQ(Ask("GET", "/v1/traces/" + id + "?raw=true").body(),
+            ExportRow(*broker_->Get(id), /*raw=*/true));
+  EXPECT_EQ(Ask("GET", "/v1/traces/" + id, "", "bob").status, 404);
+}
+
+TEST_F(ApiTest, EpisodesAreTheirOwners) {
+  for (int i = 0; i < 6; ++i)
+    ASSERT_TRUE(broker_->documents()
+                    ->Put("test.episode", "token-" + std::to_string(i),
+                          {{"owner", i % 2 == 0 ? "alice" : "bob"},
+                           {"updated_at", 100 + i},
+                           {"last", {{"status", "correct"}}},
+                           {"episode",
+                            {{"episode_id", "ep-" + std::to_string(i)},
+                             {"task_id", "assay/relu"},
+                             {"turn", 1},
+                             {"done_reason", i == 4 ? "turn_limit" : ""},
+                             {"tickets", {{{"id", "sub-1"}, {"turn", 1}}}}}}})
+                    .ok());
+  const auto page = [&](const std::string& query, const std::string& owner = "alice",
+                        http::Scope scope = http::Scope::kRead) {
+    return Ask("GET", "/v1/episodes" + query, "", owner, scope).body();
+  };
+  const auto tokens = [](const json::object& body) {
+    std::vector<std::string> found;
+    for (const json::value& episode : GetArray(body, "episodes"))
+      found.push_back(GetString(episode.as_object(), "token"));
+    return found;
+  };
+  EXPECT_THAT(tokens(page("")), ElementsAre("token-4", "token-2", "token-0"));
+  EXPECT_EQ(tokens(page("", "root", http::Scope::kAdmin)).size(), 6U);
+  EXPECT_THAT(tokens(page("?task_id=none")), IsEmpty());
+  EXPECT_TRUE(GetBool(GetArray(page(""), "episodes").at(0).as_object(), "done"));
+
+  const json::object first = page("?limit=2");
+  EXPECT_THAT(tokens(first), ElementsAre("token-4", "token-2"));
+  const json::object second = page("?limit=2&cursor=" + GetString(first, "next"));
+  EXPECT_THAT(tokens(second), ElementsAre("token-0"));
+  EXPECT_TRUE(second.at("next").is_null());
+
+  for (const char* name : {"token-2", "ep-2"}) {
+    const json::object one = Ask("GET", std::string("/v1/episodes/") + name).body();
+    EXPECT_EQ(GetString(one, "token"), "token-2");
+    EXPECT_EQ(GetString(GetObject(one, "last"), "status"), "correct");
+    EXPECT_EQ(GetArray(one, "submissions").size(), 1U);
+    EXPECT_EQ(Ask("GET", std::string("/v1/episodes/") + name, "", "bob").status, 404);
+  }
+}
+
 TEST_F(ApiTest, Tasks) {
   const json::object page = Ask("GET", "/v1/tasks?limit=2").body();
   EXPECT_EQ(GetArray(page, "tasks").size(), 2U);
@@ -230,7 +288,7 @@ TEST_F(ApiTest, TheDocumentAndTheRoutesAreOne) {
         EXPECT_THAT(answer.message(), HasSubstr("some-id"));
       }
     }
-  EXPECT_EQ(ids.size(), 15U);
+  EXPECT_EQ(ids.size(), 18U);
 }
 
 TEST_F(ApiTest, EveryReferenceOfTheDocumentLeadsSomewhere) {

@@ -119,6 +119,8 @@ class ApiTest : public ::testing::Test {
     context.timers = &timers_;
     context.tasks = tasks_;
     context.version = "1.2.3";
+    context.documents = broker_->documents();
+    context.episodes = "test.episode";
     context.limits = api_limits;
     context.workers = [] {
       return json::array{json::object{{"name", "cuda:0"}, {"working_on", {"sub-1"}}}};

@@ -20,6 +20,11 @@ void CancelSubmission(const Api& api, http::Request request, http::Reply reply);
 void GetSource(const Api& api, http::Request request, http::Reply reply);
 void GetReward(const Api& api, http::Request request, http::Reply reply);
 
+// episodes.cc
+void ListEpisodes(const Api& api, http::Request request, http::Reply reply);
+void GetEpisode(const Api& api, http::Request request, http::Reply reply);
+void GetTrace(const Api& api, http::Request request, http::Reply reply);
+
 // events.cc
 void StreamEvents(const Api& api, http::Request request, http::Reply reply);
 

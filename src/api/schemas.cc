@@ -73,6 +73,27 @@ json::object SubmissionSchema() {
       {"id", "state", "status", "task_id", "submitted_at", "verdict"});
 }
 
+json::object EpisodeSchema() {
+  return Object(
+      {{"token", Type("string", "What `resume` takes.")},
+       {"episode_id", Type("string", "As its reset named it.")},
+       {"owner", Type("string")},
+       {"task_id", Type("string")},
+       {"updated_at", Type("number", "Unix time, seconds.")},
+       {"done", Type("boolean")},
+       {"done_reason", {{"type", {"string", "null"}}}},
+       {"turn", Type("integer")},
+       {"max_turns", Type("integer")},
+       {"reward_mode", Type("string")},
+       {"best_reward", {{"type", {"number", "null"}}}},
+       {"best_speedup", {{"type", {"number", "null"}}}},
+       {"solved", Type("boolean")},
+       {"submissions", ArrayOf(Type("object", "id, turn, check, settled, masked, reward."))},
+       {"last", Type("object", "The last verdict's observation.")},
+       {"best", Type("object", "That of the submission that earned most.")}},
+      {"token", "task_id", "updated_at", "done"});
+}
+
 json::object RewardSchemas(json::object* schemas) {
   (*schemas)["RewardMode"] = Object({{"name", Type("string")},
                                      {"version", Type("string")},
@@ -113,6 +134,11 @@ json::object Schemas() {
                  "The cursor of the next page; null on the last. A page may be short, even empty, "
                  "and not the last: one call looks at 5,000 submissions at most."}}}},
              {"submissions", "next"});
+  schemas["Episode"] = EpisodeSchema();
+  schemas["EpisodePage"] =
+      Object({{"episodes", ArrayOf(Ref("Episode"))}, {"next", {{"type", {"string", "null"}}}}},
+             {"episodes", "next"});
+  schemas["Trace"] = Type("object", "Every row has the same members; what one lacks is null.");
   schemas["BatchLine"] =
       Object({{"index", Type("integer", "Of the line in the request, from 0.")},
               {"id", Type("string")},

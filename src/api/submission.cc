@@ -75,6 +75,7 @@ Result<JobRequest> ParseSubmission(const json::object& body) {
 
 void SetOwner(const http::Request& request, JobRequest* job) {
   job->owner = request.who.key_name;
+  job->request_id = request.id;
   if (!job->id.empty()) job->id = JobIdOf(job->owner, job->id);
 }
 
@@ -165,8 +166,10 @@ http::Response ErrorResponse(const http::Request& request, const Error& error, J
       const bool full = error.code == ErrorCode::kUnavailable && !jobs->draining();
       http::Response response = http::Response::Problem(
           request, full ? 429 : 503, full ? "busy" : "unavailable", error.message);
-      response.headers.Set("Retry-After",
-                           fmt::format("{:.0f}", std::ceil(std::max(1.0, jobs->retry_after_s()))));
+      response.headers.Set(
+          "Retry-After",
+          fmt::format("{:.0f}",
+                      std::ceil(std::max(1.0, jobs->retry_after_of(request.who.key_name)))));
       return response;
     }
   }

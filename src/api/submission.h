@@ -13,7 +13,7 @@ namespace assay::api {
 /// errors, since a misspelt option would otherwise be judged as if it were not there.
 Result<JobRequest> ParseSubmission(const json::object& body);
 
-/// The job is the sender's, and so is its name.
+/// The job is the sender's, and so is its name; the log tells which request brought it.
 void SetOwner(const http::Request& request, JobRequest* job);
 
 /// JSON Schema of what ParseSubmission takes.

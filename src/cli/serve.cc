@@ -30,6 +30,7 @@ struct Options {
   double drain_s = 30;
   int max_sessions = 0;
   bool has_port = false;
+  bool has_jobs = false;
   bool no_access_log = false;
   bool log_json = false;
   bool as_json = false;
@@ -85,6 +86,7 @@ Status Complete(Options* options) {
       return Err(ErrorCode::kInvalid, "'{}' holds a secret of {} bytes; 16 is the least",
                  options->secret_file, serve.secret.size());
   }
+  if (options->has_jobs) environment.host.compile_workers.reset();
   ASSAY_RETURN_IF_ERROR(ApplyHostSettings(environment.host, &serve));
   if (serve.store.empty()) {
     ASSAY_ASSIGN_OR_RETURN(serve.store, DefaultStorePath());
@@ -164,9 +166,14 @@ int Serve(Options* options) {
     if (!judging.ok()) return Report(judging.error());
     Announce(*options, **service);
   }
-  starter.join();
   Drain(*options, service->get());
   LogInfo("stopping");
+  if (!started.load()) {
+    // An engine cannot be stopped while it starts, and nobody waits for it any more.
+    (*service)->Abandon();
+    std::_Exit(kExitOk);
+  }
+  starter.join();
   service->reset();
   return kExitOk;
 }
@@ -198,9 +205,15 @@ void AddOptions(CLI::App* command, Options* options) {
       ->add_option("--device", serve.devices,
                    "auto, cpu, cuda:N; repeatable or a list: cuda:0,cuda:1 (default: auto)")
       ->delimiter(',');
-  command->add_option("--jobs", serve.jobs, "submissions in work at once on each device")
-      ->check(CLI::Range(1, 64))
-      ->capture_default_str();
+  command
+      ->add_option_function<int>(
+          "--jobs",
+          [options](const int& jobs) {
+            options->serve.jobs = jobs;
+            options->has_jobs = true;
+          },
+          "submissions in work at once on each device (default: 4)")
+      ->check(CLI::Range(1, 64));
   command->add_option("--pool", serve.device.limits.pool, "warmed candidates kept ready")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();

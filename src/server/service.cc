@@ -11,6 +11,7 @@
 #include "kernelgym/kernelgym.h"
 #include "openenv/openenv.h"
 #include "server/exposure.h"
+#include "server/runner_metrics.h"
 #include "server/runners.h"
 #include "server/status.h"
 
@@ -28,6 +29,7 @@ json::object WorkerJson(const RunnerPool::WorkerState& state) {
           {"working_on", json::array(state.working_on.begin(), state.working_on.end())},
           {"judged", state.judged},
           {"failed", state.failed},
+          {"fit", state.fit},
           {"last_error", state.last_error},
           {"details", state.details}};
 }
@@ -73,9 +75,6 @@ Status ApplyHostSettings(const openenv::HostSettings& host, ServeOptions* option
   if (exposure.api_key_file.empty()) exposure.api_key_file = host.api_key_file;
   if (exposure.hosts.empty()) exposure.hosts = host.allowed_hosts;
   if (host.trials) options->device.limits.trials = *host.trials;
-  if (host.eval_timeout_s)
-    options->device.limits.compile_s =
-        std::min(options->device.limits.compile_s, *host.eval_timeout_s);
   if (host.compile_workers) options->jobs = *host.compile_workers;
   if (options->secret.empty() && !host.secret_file.empty()) {
     ASSAY_ASSIGN_OR_RETURN(options->secret, ReadFile(host.secret_file, 4096));
@@ -92,6 +91,8 @@ Result<std::unique_ptr<Service>> Service::Start(ServeOptions options) {
   ASSAY_RETURN_IF_ERROR(service->LoadTasks());
   ASSAY_RETURN_IF_ERROR(service->OpenBroker());
   service->gpu_metrics_ = std::make_unique<GpuMetrics>(service->metrics_.get());
+  service->runner_metrics_ = service->metrics_->AddCollector(
+      [service = service.get()] { return RunnerSamples(service->WorkerStates()); });
   ASSAY_RETURN_IF_ERROR(service->Listen());
   return service;
 }
@@ -102,6 +103,13 @@ Service::~Service() {
   if (server_ != nullptr) server_->Stop();
   if (broker_ != nullptr) broker_->Interrupt();
   pool_.reset();
+}
+
+void Service::Abandon() {
+  draining_.store(true);
+  server_->Stop();
+  broker_->Interrupt();
+  server_.reset();  // with what writes episodes behind their replies
 }
 
 Status Service::LoadTasks() {
@@ -122,6 +130,7 @@ Status Service::OpenBroker() {
   broker.retain = Seconds(options_.retain_days * 86'400);
   broker.retained = {openenv::kEpisodeDocuments, kernelgym::kTaskDocuments};
   broker.metrics = metrics_.get();
+  broker.log_jobs = options_.access_log;
   broker.check = [tasks = tasks_](const JobRequest& request) {
     return CheckRequest(*tasks, request);
   };
@@ -150,18 +159,13 @@ Status Service::Listen() {
   gym.workers = [this] {
     std::vector<kernelgym::WorkerInfo> workers;
     for (const RunnerPool::WorkerState& state : WorkerStates())
-      workers.push_back(
-          {fmt::format("local-{}", workers.size()), state.name, true, 0, HostName(), HostName()});
+      workers.push_back({fmt::format("local-{}", workers.size()), state.name, state.fit, 0,
+                         HostName(), HostName()});
     return workers;
   };
 
   auto main = std::make_shared<http::Router>();
-  AddStatus(main.get(), metrics_.get(), [this] {
-    Readiness now;
-    if (draining_.load()) now.missing.emplace_back("the server is draining");
-    if (pool() == nullptr) now.missing.emplace_back("the engine is starting");
-    return now;
-  });
+  AddStatus(main.get(), metrics_.get(), [this] { return Readiness{Missing()}; });
   AddApi(main.get(), {broker_.get(),
                       &server_->timers(),
                       tasks_,
@@ -172,6 +176,8 @@ Status Service::Listen() {
                         return workers;
                       },
                       options_.version,
+                      broker_->documents(),
+                      openenv::kEpisodeDocuments,
                       {}});
   OpenEnvContext openenv;
   openenv.settings = options_.openenv;
@@ -179,7 +185,13 @@ Status Service::Listen() {
   openenv.jobs = broker_.get();
   openenv.documents = broker_->documents();
   openenv.timers = &server_->timers();
-  openenv.hardware = [this] { return Hardware(); };
+  openenv.metrics = metrics_.get();
+  openenv.hardware = [this] { return Details("environment"); };
+  openenv.about = [this, bytes = options_.limits.message_bytes]() -> json::object {
+    return {{"ready", Missing().empty()},
+            {"roofline", Details("roofline")},
+            {"limits", {{"max_message_bytes", bytes}}}};
+  };
   AddOpenEnv(main.get(), std::move(openenv));
 
   if (options_.kernelgym_port) {
@@ -238,9 +250,17 @@ std::vector<std::string> Service::workers() const {
   return names;
 }
 
-json::object Service::Hardware() const {
+std::vector<std::string> Service::Missing() const {
+  std::vector<std::string> missing;
+  if (draining_.load()) missing.emplace_back("the server is draining");
+  if (pool() == nullptr) missing.emplace_back("the engine is starting");
+  if (std::string none = NoneFit(WorkerStates()); !none.empty()) missing.push_back(std::move(none));
+  return missing;
+}
+
+json::object Service::Details(std::string_view member) const {
   for (const RunnerPool::WorkerState& state : WorkerStates())
-    return GetObject(state.details, "environment");
+    return GetObject(state.details, member);
   return {};
 }
 

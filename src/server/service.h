@@ -21,7 +21,7 @@ namespace assay {
 ///     Start ─▶ listening, nothing judged yet ──StartJudging──▶ ready ──BeginDrain──▶ draining ─▶ ~
 ///
 /// It listens before the engines are warm, so that health checks and resets answer at once;
-/// submissions wait in the queue meanwhile. Used from one thread.
+/// submissions wait in the queue meanwhile. Used from one thread, but for StartJudging().
 class Service {
  public:
   /// Opens the store and listens. Errors say what to do.
@@ -39,6 +39,10 @@ class Service {
   /// Whether nothing is left to finish.
   [[nodiscard]] bool Drained();
 
+  /// Stops at once, as the destructor does, beside a StartJudging() that has not returned. What was
+  /// answered is written; the process should end now.
+  void Abandon();
+
   /// Reads keys and certificates again.
   Status Reload() { return server_->Reload(); }
 
@@ -54,7 +58,10 @@ class Service {
   Status LoadTasks();
   Status OpenBroker();
   Status Listen();
-  [[nodiscard]] json::object Hardware() const;
+  /// Why it cannot judge now; empty: it can.
+  [[nodiscard]] std::vector<std::string> Missing() const;
+  /// A member of what the first runner says of itself.
+  [[nodiscard]] json::object Details(std::string_view member) const;
   [[nodiscard]] std::vector<RunnerPool::WorkerState> WorkerStates() const;
   [[nodiscard]] std::shared_ptr<RunnerPool> pool() const;
 
@@ -68,6 +75,7 @@ class Service {
   std::unique_ptr<http::Server> server_;
   mutable std::mutex pool_mutex_;  ///< requests look for the pool while it comes into being
   std::shared_ptr<RunnerPool> pool_;
+  std::shared_ptr<void> runner_metrics_;
   std::atomic<bool> draining_{false};
   uint16_t port_ = 0;
   uint16_t kernelgym_port_ = 0;

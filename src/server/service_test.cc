@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/temp_folder.h"
 #include "http/testing.h"
+#include "server/runner_metrics.h"
 #include "server/status.h"
 
 namespace assay {
@@ -62,6 +63,18 @@ TEST_F(ServiceTest, ListensBeforeItJudges) {
   EXPECT_EQ(StatusOf(Ask(Get("/readyz"))), 200);
   EXPECT_TRUE(Eventually(
       [&] { return Ask(Get("/v1/workers")).find("\"judged\":1") != std::string::npos; }));
+}
+
+TEST_F(ServiceTest, MetadataTellsWhatResultsDependOn) {
+  const auto metadata = [&] { return *ParseJsonObject(BodyOf(Ask(Get("/metadata")))); };
+  Start();
+  EXPECT_FALSE(GetBool(metadata(), "ready", true));
+  ASSERT_TRUE(service_->StartJudging().ok());
+  const json::object now = metadata();
+  EXPECT_TRUE(GetBool(now, "ready"));
+  EXPECT_EQ(GetInt(GetObject(now, "limits"), "max_message_bytes"),
+            static_cast<int64_t>(options_.limits.message_bytes));
+  EXPECT_EQ(GetString(now, "protocol"), "assay.protocol/3");
 }
 
 TEST_F(ServiceTest, JudgesAndCounts) {
@@ -131,6 +144,31 @@ TEST_F(ServiceTest, HostSettings) {
   EXPECT_EQ(options.exposure.hosts, std::vector<std::string>{"gpu-box"});
   host.trace_dir = "/tmp";
   EXPECT_FALSE(ApplyHostSettings(host, &options).ok());
+}
+
+TEST(RunnerMetricsTest, ReadyWhileOneIsFit) {
+  RunnerPool::WorkerState good;
+  good.name = "cuda:0";
+  good.judged = 3;
+  good.details = {{"warm", 2}};
+  RunnerPool::WorkerState bad;
+  bad.name = "cuda:1";
+  bad.failed = 4;
+  bad.fit = false;
+  bad.last_error = "no kernel runs on it";
+  EXPECT_EQ(NoneFit({bad, good}), "");
+  EXPECT_EQ(NoneFit({}), "");
+  EXPECT_NE(NoneFit({bad}).find("cuda:1: no kernel runs"), std::string::npos);
+  MetricRegistry registry;
+  const std::shared_ptr<void> collector = registry.AddCollector([&] {
+    return RunnerSamples({good, bad});
+  });
+  const std::string text = registry.ToPrometheus();
+  for (const char* line :
+       {"assay_runner_fit{runner=\"cuda:0\"} 1", "assay_runner_fit{runner=\"cuda:1\"} 0",
+        "assay_runner_faults_total{runner=\"cuda:1\"} 4",
+        "assay_runner_warm_candidates{runner=\"cuda:0\"} 2"})
+    EXPECT_NE(text.find(line), std::string::npos) << line << " is not in\n" << text;
 }
 
 TEST(GpuMetricsTest, GaugesOfWhatTheDriverTells) {

@@ -2,10 +2,12 @@
 
 import json
 import signal
+import socket
+import subprocess
 import threading
 import time
 
-from serving import SUBMISSION, eventually
+from serving import SUBMISSION, Client, eventually
 
 REFERENCE = """import torch
 class Model(torch.nn.Module):
@@ -66,6 +68,35 @@ def test_a_drain_answers_who_waits_and_ends_with_what_runs(serve, tmp_path):
     assert status == 200 and json.loads(text)["state"] == "done"
     for number in range(4):
         assert second.request("GET", f"/kernelgym/status/t-{number}")[0] == 200
+
+
+def test_a_signal_ends_it_while_the_engine_starts(assay_bin, tmp_path):
+    """The interpreter never answers; the server accepts nothing more and is gone at once."""
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\nexec sleep 600\n")
+    python.chmod(0o755)
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    process = subprocess.Popen(
+        [str(assay_bin), "serve", "--port", str(port), "--device", "cpu", "--python", str(python),
+         "--store", str(tmp_path / "store.db")],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+    try:
+        def submitted():
+            try:
+                with Client(port) as client:
+                    return client.request("POST", "/v1/submissions", SUBMISSION)[0] == 202
+            except OSError:
+                return False
+
+        assert eventually(submitted)
+        start = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
+        assert time.monotonic() - start < 5
+    finally:
+        process.kill()
+        process.wait()
 
 
 def test_batches_keep_no_cases_of_what_was_submitted(serve):

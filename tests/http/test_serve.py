@@ -54,6 +54,31 @@ def test_the_interpreter_is_the_one_that_was_named(run_assay, tmp_path):
         assert result.returncode == 2 and "/nonexistent/python" in result.stderr
 
 
+def test_one_id_names_a_request_in_every_line(serve):
+    server = serve("--log-json", "--jobs", 1)
+    status, _, _ = server.request("POST", "/v1/submissions?wait=10", SUBMISSION,
+                                  {"X-Request-ID": "the-request"})
+    assert status == 200
+    assert server.request("POST", "/step", {"action": {"task_id": "assay/relu", "code": "x = 1"}},
+                          {"X-Request-ID": "another"})[0] == 200
+
+    def said(request):
+        lines = [json.loads(line) for line in server.log().splitlines()]
+        return [line["message"] for line in lines if line.get("request") == request]
+
+    for request, path in [("the-request", "/v1/submissions"), ("another", "/step")]:
+        assert eventually(lambda request=request: len(said(request)) == 4)
+        text = "\n".join(said(request))
+        assert f'path="{path}"' in text and "request=" not in text
+        for word in ("accepted", "delivered", "done"):
+            assert f" {word} " in text
+
+
+def test_the_command_line_goes_before_the_environment(serve):
+    server = serve("--jobs", 5, env={"KERNEL_ENV_COMPILE_WORKERS": "2"})
+    assert json.loads(server.request("GET", "/v1/workers")[2])["workers"][0]["jobs"] == 5
+
+
 def test_a_port_in_use(serve, run_assay, tmp_path):
     server = serve()
     result = run_assay("serve", "--port", server.port, "--runner", "echo", "--store", tmp_path / "2.db")
