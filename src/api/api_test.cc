@@ -189,9 +189,9 @@ TEST_F(ApiTest, ATraceIsTheRowOfAnExport) {
   JudgeOne("incorrect");
   const Answer brief = Ask("GET", "/v1/traces/" + id);
   EXPECT_EQ(brief.status, 200);
-  EXPECT_EQ(brief.body(), ExportRow(*broker_->Get(id), /*raw=*/false));
-  EXPECT_EQ(Ask("GET", "/v1/traces/" + id + "?raw=true").body(),
-            ExportRow(*broker_->Get(id), /*raw=*/true));
+  EXPECT_EQ(brief.response.body, json::serialize(ExportRow(*broker_->Get(id), /*raw=*/false)));
+  EXPECT_EQ(Ask("GET", "/v1/traces/" + id + "?raw=true").response.body,
+            json::serialize(ExportRow(*broker_->Get(id), /*raw=*/true)));
   EXPECT_EQ(Ask("GET", "/v1/traces/" + id, "", "bob").status, 404);
 }
 
