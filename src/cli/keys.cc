@@ -35,7 +35,7 @@ Status Append(const std::string& path, const std::string& line) {
 
 int New(const Options& options) {
   http::Scope scope = http::Scope::kNone;
-  for (const http::Scope known : {http::Scope::kRead, http::Scope::kSubmit, http::Scope::kAdmin})
+  for (const http::Scope known : http::kKeyScopes)
     if (options.scope == http::ScopeName(known)) scope = known;
   const std::string key = http::MakeKey();
   const std::string line = http::KeyLine(options.name, key, scope);
@@ -44,7 +44,7 @@ int New(const Options& options) {
   if (!options.file.empty()) {
     if (Status status = Append(options.file, line); !status.ok()) return Report(status.error());
     fmt::print(stderr,
-               "assay: '{}' may {} now (after a SIGHUP, where a server runs); its key is "
+               "assay: '{}' has the scope {} now (after a SIGHUP, where a server runs); its key is "
                "shown this once:\n",
                options.name, options.scope);
   } else {
@@ -67,8 +67,10 @@ void AddKeys(CLI::App* app, int* exit_code) {
   CLI::App* make = command->add_subcommand("new", "Make a key; only its hash is stored");
   make->add_option("--name", options->name, "who will use it; shown in logs and queues")
       ->required();
-  make->add_option("--scope", options->scope, "read, submit or admin; each includes the former")
-      ->check(CLI::IsMember({"read", "submit", "admin"}))
+  make->add_option(
+          "--scope", options->scope,
+          "read, submit (and read), worker (for `assay worker`, nothing else), admin (all)")
+      ->check(CLI::IsMember({"read", "submit", "worker", "admin"}))
       ->capture_default_str();
   make->add_option("--file", options->file, "key file to add it to; made if there is none");
   make->footer(

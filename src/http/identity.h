@@ -1,15 +1,26 @@
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 
 namespace assay::http {
 
-/// What a key may do; each includes the ones before it.
-enum class Scope { kNone, kRead, kSubmit, kAdmin };
+/// What a key may do. Clients' scopes include the ones before them; a worker's is beside them, so
+/// that its key reads and submits nothing, and theirs judge nothing. kAdmin includes all.
+enum class Scope { kNone, kRead, kSubmit, kWorker, kAdmin };
 
-/// "none", "read", "submit", "admin".
+/// Those that a key can have.
+inline constexpr std::array kKeyScopes{Scope::kRead, Scope::kSubmit, Scope::kWorker, Scope::kAdmin};
+
+/// "none", "read", "submit", "worker", "admin".
 std::string_view ScopeName(Scope scope);
+
+/// Whether who has the scope `has` may do what needs `needed`.
+constexpr bool Includes(Scope has, Scope needed) {
+  if (has == Scope::kAdmin || needed == Scope::kNone || has == needed) return true;
+  return has != Scope::kWorker && needed != Scope::kWorker && has > needed;
+}
 
 /// The name of everybody where no keys are needed.
 inline constexpr std::string_view kLocal = "local";

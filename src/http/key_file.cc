@@ -16,7 +16,7 @@ constexpr size_t kMaxKeys = 10'000;
 constexpr std::string_view kHashPrefix = "sha256:";
 
 std::optional<Scope> ParseScope(std::string_view text) {
-  for (const Scope scope : {Scope::kRead, Scope::kSubmit, Scope::kAdmin})
+  for (const Scope scope : kKeyScopes)
     if (text == ScopeName(scope)) return scope;
   return std::nullopt;
 }
@@ -79,7 +79,7 @@ Result<ApiKey> MakeApiKey(const Entry& entry) {
   key.name = entry.name;
   const std::optional<Scope> scope = ParseScope(entry.scope);
   if (!scope)
-    return Err(ErrorCode::kInvalid, "{}: the scope of key '{}' must be read, submit or admin",
+    return Err(ErrorCode::kInvalid, "{}: the scope of key '{}' must be read, submit, worker or admin",
                entry.where, key.name);
   key.scope = *scope;
   if (entry.secret.starts_with(kHashPrefix)) {

@@ -71,5 +71,13 @@ TEST(KeyFile, MadeKeysAreLongAndDiffer) {
   EXPECT_EQ(KeyLine("n", key, Scope::kRead).find(key), std::string::npos);
 }
 
+TEST(KeyFile, HasEveryScopeThatAKeyCanHave) {
+  for (const Scope scope : kKeyScopes) {
+    const Result<std::vector<ApiKey>> keys = ParseKeys(KeyLine("n", MakeKey(), scope));
+    ASSERT_TRUE(keys.ok()) << ScopeName(scope);
+    EXPECT_EQ((*keys)[0].scope, scope);
+  }
+}
+
 }  // namespace
 }  // namespace assay::http

@@ -70,6 +70,8 @@ std::string_view ScopeName(Scope scope) {
       return "read";
     case Scope::kSubmit:
       return "submit";
+    case Scope::kWorker:
+      return "worker";
     case Scope::kAdmin:
       return "admin";
   }

@@ -152,7 +152,7 @@ Response Router::Refusal(const Request& request, int status, std::string_view me
 
 std::optional<Response> Router::Forbidden(const Request& request, Scope scope) const {
   const Identity& who = request.who;
-  if (who.scope >= scope) return std::nullopt;
+  if (Includes(who.scope, scope)) return std::nullopt;
   if (who.retry_after_s > 0) {
     Response response = Refusal(request, 429, who.problem);
     response.headers.Set("Retry-After",

@@ -94,6 +94,23 @@ TEST(Router, ScopesIncludeTheLesserOnes) {
   EXPECT_EQ(Ask(router, "POST", "/submit", Scope::kAdmin).status, 200);
 }
 
+TEST(Router, AWorkersScopeIsBesideTheClients) {
+  Router router;
+  router.Add("GET", "/open", Scope::kNone, Named("ok"));
+  router.Add("GET", "/read", Scope::kRead, Named("ok"));
+  router.Add("POST", "/submit", Scope::kSubmit, Named("ok"));
+  router.Add("POST", "/judge", Scope::kWorker, Named("ok"));
+  router.Add("POST", "/admin", Scope::kAdmin, Named("ok"));
+  EXPECT_EQ(Ask(router, "POST", "/judge", Scope::kWorker).status, 200);
+  EXPECT_EQ(Ask(router, "POST", "/judge", Scope::kAdmin).status, 200);
+  EXPECT_EQ(Ask(router, "POST", "/judge", Scope::kSubmit).status, 403);
+  EXPECT_EQ(Ask(router, "POST", "/judge", Scope::kNone).status, 401);
+  EXPECT_EQ(Ask(router, "GET", "/open", Scope::kWorker).status, 200);
+  EXPECT_EQ(Ask(router, "GET", "/read", Scope::kWorker).status, 403);
+  EXPECT_EQ(Ask(router, "POST", "/submit", Scope::kWorker).status, 403);
+  EXPECT_EQ(Ask(router, "POST", "/admin", Scope::kWorker).status, 403);
+}
+
 TEST(Router, WrongKeysAreToldToWait) {
   size_t body_bytes = 1000;
   Router router;
