@@ -9,6 +9,8 @@ namespace {
 
 /// Of a verdict with its raw samples; whatever is sent is parsed on a thread that serves others.
 constexpr size_t kVerdictBytes = 1u << 20;
+/// What a worker says of itself and of its leases.
+constexpr size_t kWorkerBytes = 64u << 10;
 
 using api::Body;
 using api::Operation;
@@ -225,6 +227,54 @@ std::vector<Operation> Lookups(const std::function<http::Handler(Handle)>& bound
   };
 }
 
+Parameter PathLease() { return {"lease", "path", {{"type", "string"}}, "Name of the lease."}; }
+
+std::vector<Operation> Leases(const std::function<http::Handler(Handle)>& bound) {
+  return {
+      {"POST",
+       "/v1/leases",
+       Scope::kWorker,
+       "leaseJob",
+       "The next job to judge; a long poll. For workers in processes of their own.",
+       {},
+       Json("LeaseRequest", ""),
+       {{200, Json("Lease", "A job; it comes to another worker unless the lease is renewed.")},
+        {204, {"", "text/plain", "None came in time."}}},
+       bound(api::LeaseJob),
+       kWorkerBytes},
+      {"POST",
+       "/v1/leases/{lease}",
+       Scope::kWorker,
+       "renewLease",
+       "Renew a lease, and say what is done now. 410: it is over, drop the job.",
+       {PathLease()},
+       Json("LeaseRenewal", ""),
+       {{200, Json("LeaseState", "It is renewed.")}},
+       bound(api::RenewLease),
+       kWorkerBytes},
+      {"POST",
+       "/v1/leases/{lease}/complete",
+       Scope::kWorker,
+       "completeLease",
+       "The job's verdict with its samples. 410: the lease is over, nothing is stored.",
+       {PathLease()},
+       Json("Verdict", ""),
+       {{200, Json("LeaseEnd", "It is on the disk; the same again gives the same.")}},
+       bound(api::CompleteLease),
+       http::kSourceBody},
+      {"POST",
+       "/v1/leases/{lease}/return",
+       Scope::kWorker,
+       "returnLease",
+       "Give the job back; it is queued again.",
+       {PathLease()},
+       Json("LeaseReturn", ""),
+       {{200, Json("LeaseEnd", "It is queued.")}},
+       bound(api::ReturnLease),
+       kWorkerBytes},
+  };
+}
+
 }  // namespace
 
 void AddApi(http::Router* router, ApiContext context) {
@@ -237,6 +287,8 @@ void AddApi(http::Router* router, ApiContext context) {
   std::vector<Operation> operations = Submissions(*shared, bound);
   for (Operation& operation : Episodes(*shared, bound)) operations.push_back(std::move(operation));
   for (Operation& operation : Lookups(bound)) operations.push_back(std::move(operation));
+  if (shared->desk != nullptr)
+    for (Operation& operation : Leases(bound)) operations.push_back(std::move(operation));
   // The document lists itself; its handler is the one thing it cannot be made from.
   operations.push_back({"GET",
                         "/v1/openapi.json",

@@ -12,6 +12,8 @@
 
 namespace assay {
 
+class LeaseDesk;
+
 /// Limits of the native API, with their reasons.
 struct ApiLimits {
   double max_wait_s = 60;     ///< of a long poll: less than the idle limit of most proxies
@@ -33,6 +35,7 @@ struct ApiContext {
   DocumentStore* documents = nullptr;  ///< where episodes are; null: there are none
   std::string episodes;                ///< the kind of their documents
   ApiLimits limits;
+  std::shared_ptr<LeaseDesk> desk{};  ///< of workers in processes of their own; null: none can come
 };
 
 /// The native HTTP API below /v1. A table of operations registers the handlers and makes the
@@ -49,6 +52,8 @@ struct ApiContext {
 ///     POST /v1/batches                  NDJSON in, NDJSON out as verdicts come
 ///     GET  /v1/tasks, /v1/tasks/{id...}, /v1/queue, /v1/workers, /v1/rewards
 ///     POST /v1/rewards                  a verdict's worth under a mode
+///     POST /v1/leases, /v1/leases/{lease}, .../complete, .../return
+///                                       for workers in processes of their own (LeaseDesk)
 ///
 /// A key sees its own submissions; a key with the scope admin sees all.
 void AddApi(http::Router* router, ApiContext context);

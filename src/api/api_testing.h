@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "api/api.h"
+#include "api/lease_desk.h"
 #include "base/strings.h"
 #include "broker/broker_testing.h"
 #include "task/task_testing.h"
@@ -105,9 +106,12 @@ class ApiTest : public ::testing::Test {
     Start({});
   }
 
-  void Start(BrokerLimits limits, ApiLimits api_limits = {}) {
+  /// `clocks`: of the broker and of leases; null: the real ones.
+  void Start(BrokerLimits limits, ApiLimits api_limits = {}, FakeClocks* clocks = nullptr) {
     router_ = std::make_unique<http::Router>();
+    desk_.reset();
     BrokerOptions options;
+    if (clocks != nullptr) clocks->Use(&options);
     options.limits = limits;
     options.check = [](const JobRequest& request) -> Status {
       if (request.task_id == "none") return Err(ErrorCode::kNotFound, "no task 'none'");
@@ -125,6 +129,9 @@ class ApiTest : public ::testing::Test {
     context.workers = [] {
       return json::array{json::object{{"name", "cuda:0"}, {"working_on", {"sub-1"}}}};
     };
+    desk_ = options.now ? std::make_shared<LeaseDesk>(broker_.get(), &timers_, options.now)
+                        : std::make_shared<LeaseDesk>(broker_.get(), &timers_);
+    context.desk = desk_;
     AddApi(router_.get(), std::move(context));
   }
 
@@ -201,6 +208,7 @@ class ApiTest : public ::testing::Test {
   ManualTimers timers_;
   std::shared_ptr<const TaskRegistry> tasks_;
   std::unique_ptr<Broker> broker_;
+  std::shared_ptr<LeaseDesk> desk_;
   std::unique_ptr<http::Router> router_;
 };
 

@@ -39,6 +39,12 @@ void ListWorkers(const Api& api, http::Request request, http::Reply reply);
 void ListRewards(const Api& api, http::Request request, http::Reply reply);
 void ComputeRewardOf(const Api& api, http::Request request, http::Reply reply);
 
+// worker_routes.cc
+void LeaseJob(const Api& api, http::Request request, http::Reply reply);
+void RenewLease(const Api& api, http::Request request, http::Reply reply);
+void CompleteLease(const Api& api, http::Request request, http::Reply reply);
+void ReturnLease(const Api& api, http::Request request, http::Reply reply);
+
 /// The value of a query parameter as a number; `fallback` when it is absent. kInvalid unless it is
 /// one from `low` to `high`.
 Result<double> QueryNumber(const http::Request& request, std::string_view name, double fallback,

@@ -62,7 +62,10 @@ void ListWorkers(const Api& api, Request request, Reply reply) {
   // Others' ids are theirs.
   if (request.who.scope != http::Scope::kAdmin)
     for (json::value& worker : workers)
-      if (json::object* object = worker.if_object()) object->erase("working_on");
+      if (json::object* object = worker.if_object()) {
+        object->erase("working_on");
+        object->erase("key");
+      }
   reply(Response::Json({{"workers", std::move(workers)}}));
 }
 

@@ -118,6 +118,38 @@ json::object RewardSchemas(json::object* schemas) {
                 {"mode", "version", "value", "masked"});
 }
 
+void AddLeases(json::object* schemas) {
+  (*schemas)["LeaseRequest"] = Object(
+      {{"worker", Type("string", "Its name; submissions show it.")},
+       {"instance", Type("string", "Of its process: two workers of one name are two.")},
+       {"jobs", Type("integer", "That it can work on at once.")},
+       {"details", Type("object", "For people: device, versions.")},
+       {"wait_s", Type("number", "Seconds to wait for a job, 60 at most; default 0.")},
+       {"ttl_s", Type("number", "The lease ends unless it is renewed in time; default 60.")}},
+      {"worker", "instance"});
+  (*schemas)["Lease"] =
+      Object({{"lease", Type("string", "Its name, which never comes again.")},
+              {"delivery", Type("integer", "How often the job was given to a worker.")},
+              {"id", Type("string", "Of the submission; the verdict's too.")},
+              {"source", Type("string")},
+              {"submission_entry", Type("string", "Class of the submission.")},
+              {"options", Ref("Options")},
+              {"timeout_s", Type("number", "Of the judging; 0: none.")},
+              {"task", Object({{"id", Type("string")},
+                               {"entry", Type("string", "Class of the reference.")},
+                               {"sha256", Type("string")},
+                               {"source", Type("string", "The text to judge against, no other.")}},
+                              {"id", "entry", "sha256", "source"})}},
+             {"lease", "id", "source", "submission_entry", "options", "timeout_s", "task"});
+  (*schemas)["LeaseRenewal"] = Object({{"stage", Type("string", "lint, prepare, check, ...")}});
+  (*schemas)["LeaseState"] =
+      Object({{"cancelled", Type("boolean", "End it; send what has come of it.")}}, {"cancelled"});
+  (*schemas)["LeaseReturn"] =
+      Object({{"lost", Type("boolean", "The worker broke on it; four times end the job.")},
+              {"why", Type("string")}});
+  (*schemas)["LeaseEnd"] = Object({{"stored", Type("boolean")}, {"returned", Type("boolean")}});
+}
+
 }  // namespace
 
 json::object Schemas() {
@@ -164,8 +196,22 @@ json::object Schemas() {
                              {"drain_estimate_s", Type("number", "By recent judging rates.")},
                              {"retry_after_s", Type("number")},
                              {"draining", Type("boolean")}});
-  schemas["Workers"] = Object({{"workers", ArrayOf(Type("object"))}}, {"workers"});
+  schemas["Workers"] =
+      Object({{"workers",
+               ArrayOf(Object({{"name", Type("string")},
+                               {"jobs", Type("integer", "That it can work on at once.")},
+                               {"working_on", Type("array", "Ids; for admins.")},
+                               {"judged", Type("integer")},
+                               {"failed", Type("integer", "Jobs that it gave back.")},
+                               {"last_error", Type("string")},
+                               {"remote", Type("boolean", "In a process of its own.")},
+                               {"key", Type("string", "That a remote one came with; for admins.")},
+                               {"last_heard_s", Type("number", "Of a remote one: seconds ago.")},
+                               {"details", Type("object")}},
+                              {"name", "jobs"}))}},
+             {"workers"});
   schemas["Reward"] = RewardSchemas(&schemas);
+  AddLeases(&schemas);
   schemas["OpenApi"] = Type("object");
   schemas["Problem"] =
       Object({{"error", Object({{"code", Type("string", "For programs.")},

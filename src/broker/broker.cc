@@ -355,10 +355,30 @@ void Broker::Tell(const std::shared_ptr<Watcher>& watcher, Record* record) {
   });
 }
 
+std::shared_ptr<void> Broker::WhenQueued(std::function<void()> look) {
+  auto listener = std::make_shared<Listener>();
+  listener->look = std::move(look);
+  const std::lock_guard guard(mutex_);
+  listener_ = listener;
+  return listener;
+}
+
+void Broker::TellListener() {
+  const std::shared_ptr<Listener> listener = listener_.lock();
+  if (listener == nullptr || listener->told.exchange(true)) return;
+  notifier_->Post([weak = listener_] {
+    const std::shared_ptr<Listener> alive = weak.lock();
+    if (alive == nullptr) return;
+    alive->told.store(false);
+    alive->look();
+  });
+}
+
 void Broker::StartDraining() {
   if (std::exchange(draining_, true)) return;
   for (auto& [id, record] : records_)
     if (record.phase == Phase::kQueued) Notify(&record);
+  TellListener();
 }
 
 void Broker::Drain() {

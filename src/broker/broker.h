@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <map>
@@ -111,6 +112,17 @@ class Broker final : public JobService, public JobLeases {
   Status CompleteBehind(const Delivery& delivery, json::object verdict) override;
   Status Return(const Delivery& delivery, bool lost, std::string_view why) override;
 
+  // As Complete and Return, for threads that must not wait for the disk: `done` is called once, on
+  // a thread of the writer or at once, never under a lock; it must not block.
+  void CompleteThen(const Delivery& delivery, json::object verdict,
+                    std::function<void(const Status&)> done);
+  void ReturnThen(const Delivery& delivery, bool lost, std::string_view why,
+                  std::function<void(const Status&)> done);
+  /// For those who look into the queue with a Lease() that does not wait: calls `look` when there
+  /// may be something in it, and when the service drains; never under a lock, on any thread; it
+  /// must not block. There is one at a time: the newest. Destroying the handle ends it.
+  [[nodiscard]] std::shared_ptr<void> WhenQueued(std::function<void()> look);
+
   /// From now on nothing is accepted and nothing is delivered; what runs goes on, what is queued
   /// waits in the store for the next start, and who waits for it is told.
   void Drain();
@@ -158,6 +170,11 @@ class Broker final : public JobService, public JobLeases {
     double expected_s = 0;
     std::vector<std::weak_ptr<Watcher>> watchers;
   };
+  /// Who waits for the queue without a thread.
+  struct Listener {
+    std::function<void()> look;
+    std::atomic<bool> told{false};  ///< and has not looked since
+  };
   struct Admission;
   struct Instruments;
 
@@ -193,6 +210,7 @@ class Broker final : public JobService, public JobLeases {
   // With mutex_ held.
   /// Whether to notify_one(queue_changed_), after the lock: a worker that wakes up wants it.
   [[nodiscard]] bool WakesWorker();
+  void TellListener();
   Record* FindRecord(const Job& job);
   Record* FindDelivery(const Delivery& delivery);
   static std::shared_ptr<const Job> Current(Record* record);
@@ -204,19 +222,21 @@ class Broker final : public JobService, public JobLeases {
   void Tell(const std::shared_ptr<Watcher>& watcher, Record* record);
   static FairQueue::Entry EntryOf(const Record& record);
 
-  /// The job with its verdict, its record kEnding; null: it was queued again instead.
+  /// The job with its verdict, its record kEnding; null: it is to be queued again (kReturning).
   Result<std::shared_ptr<Job>> BeginEnd(const Delivery& delivery, json::object verdict);
   void FinishBehind(const std::shared_ptr<Job>& job);
   /// Stores the job's verdict and ends it. The record is kEnding, so that nobody else moves it.
   void FinishThen(const std::shared_ptr<Job>& job, std::function<void(const Status&)> done);
-  Status Finish(const std::shared_ptr<Job>& job);
   Status WriteDelivery(const Delivery& delivery, Store* store);
   void End(std::shared_ptr<const Job> job);
   /// `done` is called on a thread of the writer, or at once.
   void CancelBehind(const std::string& id, std::function<void(const Status&)> done);
   void PutBack(const Job& job);
   /// Queued again, or done if it is cancelled or was lost too often. The record is kReturning.
-  Status Requeue(const std::string& id, std::string_view why);
+  /// `done` is called on a thread of the writer, or at once.
+  void RequeueThen(const std::string& id, std::string_view why,
+                   std::function<void(const Status&)> done);
+  void QueueAgain(const std::shared_ptr<Job>& job);
   static size_t SourceBytes(const JobRequest& request) {
     return request.source.size() + request.task_source.size();
   }
@@ -229,8 +249,9 @@ class Broker final : public JobService, public JobLeases {
 
   mutable AdaptiveMutex mutex_;
   std::condition_variable queue_changed_;
-  size_t idle_workers_ = 0;       ///< that wait for a job
-  bool worker_woken_ = false;     ///< one of them is on its way
+  size_t idle_workers_ = 0;    ///< that wait for a job
+  bool worker_woken_ = false;  ///< one of them is on its way
+  std::weak_ptr<Listener> listener_;
   std::condition_variable idle_;  ///< nothing runs any more
   std::condition_variable stop_;
   std::unordered_map<std::string, Record> records_;  ///< all that are not done

@@ -13,6 +13,7 @@ namespace {
 constexpr Duration kStoreBackoff = std::chrono::seconds(1);
 constexpr double kSmoothing = 0.2;  ///< of mean durations: the last dozen judgings count
 constexpr size_t kMaxOwnersTimed = 10'000;
+constexpr std::string_view kStops = "the service stops";
 
 void Smooth(double* mean, double value) {
   *mean = *mean <= 0 ? value : *mean + kSmoothing * (value - *mean);
@@ -31,6 +32,17 @@ bool IsStatus(std::string_view status) {
 
 TimePoint LeaseEnd(TimePoint now, Seconds ttl) {
   return ttl.count() <= 0 ? TimePoint::max() : now + std::chrono::duration_cast<Duration>(ttl);
+}
+
+using Done = std::function<void(const Status&)>;
+
+/// Waits for what calls its argument once, on whatever thread.
+Status Await(const std::function<void(Done)>& start) {
+  // Shared: the waiting side may be gone before set_value() has returned.
+  auto promise = std::make_shared<std::promise<Status>>();
+  std::future<Status> status = promise->get_future();
+  start([promise](const Status& done) { promise->set_value(done); });
+  return status.get();
 }
 
 }  // namespace
@@ -61,7 +73,7 @@ Result<std::optional<Delivery>> Broker::Lease(const std::string& worker, Seconds
                                               Seconds ttl) {
   const TimePoint deadline = DeadlineIn(wait);
   std::unique_lock<std::mutex> guard(mutex_);
-  while (!stopping_ && (draining_ || queue_.size() == 0)) {
+  while (wait.count() > 0 && !stopping_ && (draining_ || queue_.size() == 0)) {
     ++idle_workers_;
     const std::cv_status woken = queue_changed_.wait_until(guard, deadline);
     --idle_workers_;
@@ -174,10 +186,7 @@ Result<std::shared_ptr<Job>> Broker::BeginEnd(const Delivery& delivery, json::ob
                                             "that were asked for",
                                             job->request->timeout_s));
   }
-  if (interrupted) {
-    ASSAY_RETURN_IF_ERROR(Requeue(job->request->id, "the service stops"));
-    return std::shared_ptr<Job>();
-  }
+  if (interrupted) return std::shared_ptr<Job>();
   if (!IsStatus(GetString(verdict, "status"))) {
     LogWarn("{}: {} returned no verdict", job->request->id, job->worker);
     verdict = UnjudgedVerdict(job->request, false, "no_verdict", "the worker returned no verdict");
@@ -186,20 +195,31 @@ Result<std::shared_ptr<Job>> Broker::BeginEnd(const Delivery& delivery, json::ob
   return job;
 }
 
+void Broker::CompleteThen(const Delivery& delivery, json::object verdict,
+                          std::function<void(const Status&)> done) {
+  const Result<std::shared_ptr<Job>> begun = BeginEnd(delivery, std::move(verdict));
+  if (!begun.ok()) return done(begun.error());
+  const std::shared_ptr<Job> job = *begun;
+  if (job == nullptr) return RequeueThen(delivery.job->request->id, kStops, std::move(done));
+  FinishThen(job, [this, job, done = std::move(done)](const Status& stored) {
+    if (!stored.ok()) {
+      const std::lock_guard guard(mutex_);
+      if (Record* record = FindRecord(*job); record != nullptr) record->phase = Phase::kRunning;
+    }
+    done(stored);
+  });
+}
+
 Status Broker::Complete(const Delivery& delivery, json::object verdict) {
-  ASSAY_ASSIGN_OR_RETURN(const std::shared_ptr<Job> job, BeginEnd(delivery, std::move(verdict)));
-  if (job == nullptr) return {};
-  Status stored = Finish(job);
-  if (!stored.ok()) {
-    const std::lock_guard guard(mutex_);
-    if (Record* record = FindRecord(*job); record != nullptr) record->phase = Phase::kRunning;
-  }
-  return stored;
+  return Await([&](Done done) { CompleteThen(delivery, std::move(verdict), std::move(done)); });
 }
 
 Status Broker::CompleteBehind(const Delivery& delivery, json::object verdict) {
   ASSAY_ASSIGN_OR_RETURN(const std::shared_ptr<Job> job, BeginEnd(delivery, std::move(verdict)));
-  if (job != nullptr) FinishBehind(job);
+  if (job == nullptr)
+    return Await(
+        [&](Done done) { RequeueThen(delivery.job->request->id, kStops, std::move(done)); });
+  FinishBehind(job);
   return {};
 }
 
@@ -237,13 +257,6 @@ void Broker::FinishThen(const std::shared_ptr<Job>& job, std::function<void(cons
       });
 }
 
-Status Broker::Finish(const std::shared_ptr<Job>& job) {
-  auto promise = std::make_shared<std::promise<Status>>();
-  std::future<Status> stored = promise->get_future();
-  FinishThen(job, [promise](const Status& status) { promise->set_value(status); });
-  return stored.get();
-}
-
 /// The job's verdict is on the disk.
 void Broker::End(std::shared_ptr<const Job> job) {
   instruments_->Verdict(*job);
@@ -272,35 +285,45 @@ void Broker::End(std::shared_ptr<const Job> job) {
   }
 }
 
-Status Broker::Return(const Delivery& delivery, bool lost, std::string_view why) {
+void Broker::ReturnThen(const Delivery& delivery, bool lost, std::string_view why,
+                        std::function<void(const Status&)> done) {
   {
-    const std::lock_guard guard(mutex_);
+    std::unique_lock guard(mutex_);
     Record* record = FindDelivery(delivery);
-    if (record == nullptr) return Over(delivery);
+    if (record == nullptr) {
+      guard.unlock();
+      return done(Over(delivery));
+    }
     record->phase = Phase::kReturning;
     record->losses += lost ? 1 : 0;
     record->cancelled->store(true);  // for what may still work on it
   }
   if (lost) instruments_->losses.Add();
-  return Requeue(delivery.job->request->id, why);
+  RequeueThen(delivery.job->request->id, why, std::move(done));
 }
 
-Status Broker::Requeue(const std::string& id, std::string_view why) {
+Status Broker::Return(const Delivery& delivery, bool lost, std::string_view why) {
+  return Await([&](Done done) { ReturnThen(delivery, lost, why, std::move(done)); });
+}
+
+void Broker::RequeueThen(const std::string& id, std::string_view why,
+                         std::function<void(const Status&)> done) {
   std::shared_ptr<Job> job;
   int losses = 0;
   bool cancelled = false;
   {
-    const std::lock_guard guard(mutex_);
+    std::unique_lock guard(mutex_);
     const auto found = records_.find(id);
-    if (found == records_.end() || found->second.phase != Phase::kReturning)
-      return Err(ErrorCode::kClosed, "{} was withdrawn", id);
+    if (found == records_.end() || found->second.phase != Phase::kReturning) {
+      guard.unlock();
+      return done(Err(ErrorCode::kClosed, "{} was withdrawn", id));
+    }
     Record& record = found->second;
     job = std::make_shared<Job>(*record.job);
     record.stage.clear();
     losses = record.losses;
     cancelled = record.cancel_requested;
   }
-  Status stored;
   if (cancelled || losses > options_.limits.max_redeliveries) {
     job->verdict =
         cancelled
@@ -308,20 +331,29 @@ Status Broker::Requeue(const std::string& id, std::string_view why) {
             : UnjudgedVerdict(job->request, false, "lost",
                               fmt::format("it was judged {} times without a result; the last: {}",
                                           losses, why));
-    stored = Finish(job);
-    if (stored.ok()) return stored;
-  } else {
-    const LogRequest of(job->request->request_id);
-    LogWarn("{}: delivery {} to {} ended without a result: {}", id, job->deliveries, job->worker,
-            why);
-    stored = writer_->Run([&](Store* store) { return store->SetQueued(*job, losses); });
+    return FinishThen(job, [this, job, done = std::move(done)](const Status& stored) {
+      if (!stored.ok()) QueueAgain(job);
+      done(stored);
+    });
   }
+  const LogRequest of(job->request->request_id);
+  LogWarn("{}: delivery {} to {} ended without a result: {}", id, job->deliveries, job->worker,
+          why);
+  // What cannot be written is queued in memory all the same: the next delivery is written again.
+  writer_->Post([job, losses](Store* store) { return store->SetQueued(*job, losses); },
+                [this, job, done = std::move(done)](const Status& stored) {
+                  QueueAgain(job);
+                  done(stored);
+                });
+}
+
+/// The record is kReturning; what becomes of it is in the store as far as it could be written.
+void Broker::QueueAgain(const std::shared_ptr<Job>& job) {
   bool wakes = false;
   {
-    // What cannot be written is queued in memory all the same: the next delivery is written again.
     const std::lock_guard guard(mutex_);
     Record* const returning = FindRecord(*job);
-    if (returning == nullptr) return stored;
+    if (returning == nullptr) return;
     Record& record = *returning;
     job->state = JobState::kQueued;
     job->stage.clear();
@@ -330,6 +362,7 @@ Status Broker::Requeue(const std::string& id, std::string_view why) {
     queue_.Charge(job->request->owner,
                   Seconds(options_.now() - record.started_at).count() - record.expected_s);
     record.phase = Phase::kQueued;
+    record.ending.reset();
     record.delivered = false;
     record.timed_out = false;
     // The old flag stays with the old worker.
@@ -338,13 +371,13 @@ Status Broker::Requeue(const std::string& id, std::string_view why) {
     --running_;
     record.job = job;
     queue_.Push(EntryOf(record));
-    queued_.emplace(job->sequence, id);
+    queued_.emplace(job->sequence, job->request->id);
     Notify(&record);
     wakes = WakesWorker();
+    TellListener();
     if (running_ == 0) idle_.notify_all();
   }
   if (wakes) queue_changed_.notify_one();
-  return stored;
 }
 
 void Broker::CancelBehind(const std::string& id, std::function<void(const Status&)> done) {
@@ -404,13 +437,11 @@ void Broker::PutBack(const Job& job) {
   record->ending.reset();
   queue_.Push(EntryOf(*record));
   queued_.emplace(job.sequence, job.request->id);
+  TellListener();
 }
 
 Status Broker::Cancel(const std::string& id) {
-  auto promise = std::make_shared<std::promise<Status>>();
-  std::future<Status> cancelled = promise->get_future();
-  CancelBehind(id, [promise](const Status& status) { promise->set_value(status); });
-  return cancelled.get();
+  return Await([&](Done done) { CancelBehind(id, std::move(done)); });
 }
 
 void Broker::CancelThen(const std::string& id, std::function<void(const Status&)> done) {
@@ -448,7 +479,8 @@ void Broker::Sweep() {
   }
   instruments_->losses.Add(static_cast<double>(expired.size()));
   for (const std::string& id : expired)
-    static_cast<void>(Requeue(id, "its lease was not renewed in time"));
+    static_cast<void>(Await(
+        [&](Done done) { RequeueThen(id, "its lease was not renewed in time", std::move(done)); }));
   for (const std::shared_ptr<Job>& job : unstored) FinishBehind(job);
   SweepOld();
 }

@@ -124,6 +124,7 @@ void Broker::Enqueue(Admission* admission) {
   admission->job = AddRecord(std::move(stored));
   Record& record = records_.at(admission->job->request->id);
   record.accepted = record.inserted = false;
+  TellListener();
 }
 
 /// The job that was queued is not accepted: as if it had never been.

@@ -9,8 +9,6 @@
 namespace assay {
 namespace {
 
-/// How long one look into the queue lasts, and so a stop at most.
-constexpr Seconds kLook{0.5};
 /// After a store that cannot be written, or a job that was given back.
 constexpr Seconds kBackoff{1};
 /// Between two checks of a runner that fails them, at most.
@@ -19,8 +17,8 @@ constexpr Seconds kLongestPause{60};
 }  // namespace
 
 RunnerPool::RunnerPool(JobLeases* leases, std::vector<std::shared_ptr<JobRunner>> runners,
-                       Seconds first_pause)
-    : leases_(leases), first_pause_(first_pause) {
+                       Pace pace)
+    : leases_(leases), pace_(pace) {
   for (std::shared_ptr<JobRunner>& runner : runners) {
     workers_.push_back(std::make_unique<Worker>());
     Worker* worker = workers_.back().get();
@@ -56,15 +54,17 @@ void RunnerPool::Work(Worker* worker) {
       AwaitFit(worker);
       continue;
     }
-    Result<std::optional<Delivery>> lease = leases_->Lease(name, kLook, Seconds(0));
+    Result<std::optional<Delivery>> lease = leases_->Lease(name, pace_.look, pace_.ttl);
     if (!lease.ok()) {
       LogWarn("{} cannot take a job: {}", name, lease.error().message);
       static_cast<void>(PauseUnlessStopping(kBackoff));
     } else if (*lease && !IsFit(*worker)) {
       // Another thread of it found out meanwhile.
       static_cast<void>(leases_->Return(**lease, /*lost=*/false, name + " failed its check"));
-    } else if (*lease) {
+    } else if (*lease && PauseUnlessStopping(Seconds(0))) {
       Judge(worker, **lease);
+    } else if (*lease) {
+      static_cast<void>(leases_->Return(**lease, /*lost=*/false, "the worker stops"));
     }
   }
 }
@@ -100,7 +100,7 @@ void RunnerPool::AwaitFit(Worker* worker) {
       return;
     }
   }
-  for (Seconds pause = first_pause_; PauseUnlessStopping(pause);
+  for (Seconds pause = pace_.first_pause; PauseUnlessStopping(pause);
        pause = std::min(2 * pause, kLongestPause)) {
     const Status passed = Check(worker);
     if (passed.ok()) {

@@ -21,9 +21,15 @@ namespace assay {
 /// pauses that grow to a minute, until it passes.
 class RunnerPool {
  public:
-  /// `leases` outlives this. `first_pause`: of a runner that fails its check.
-  RunnerPool(JobLeases* leases, std::vector<std::shared_ptr<JobRunner>> runners,
-             Seconds first_pause = Seconds(1));
+  struct Pace {
+    Seconds look{0.5};       ///< of one look into the queue, and so of a stop at most
+    Seconds ttl{0};          ///< of the leases; 0: they live as long as the service
+    Seconds first_pause{1};  ///< of a runner that fails its check
+  };
+  /// `leases` outlives this.
+  RunnerPool(JobLeases* leases, std::vector<std::shared_ptr<JobRunner>> runners)
+      : RunnerPool(leases, std::move(runners), Pace{}) {}
+  RunnerPool(JobLeases* leases, std::vector<std::shared_ptr<JobRunner>> runners, Pace pace);
   /// Stop().
   ~RunnerPool();
   RunnerPool(const RunnerPool&) = delete;
@@ -64,7 +70,7 @@ class RunnerPool {
   bool PauseUnlessStopping(Seconds pause);
 
   JobLeases* const leases_;
-  const Seconds first_pause_;
+  const Pace pace_;
   const std::shared_ptr<std::atomic<bool>> end_checks_ = std::make_shared<std::atomic<bool>>(false);
   mutable std::mutex mutex_;
   std::condition_variable stop_;

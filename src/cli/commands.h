@@ -32,6 +32,8 @@ void AddTimerCheck(CLI::App* app, int* exit_code);
 void AddTop(CLI::App* app, int* exit_code);
 /// `assay replay`, `rescore` and `export`, over the store of a server.
 void AddStoreCommands(CLI::App* app, int* exit_code);
+/// `assay worker`.
+void AddWorker(CLI::App* app, int* exit_code);
 void AddVersion(CLI::App* app, int* exit_code);
 /// Two commands: `assay zoo` and `assay honest`.
 void AddZoo(CLI::App* app, int* exit_code);
@@ -51,6 +53,10 @@ void WarnOfIdleOverrides(const BoundOverrides& overrides, const TaskRegistry& ta
 
 /// Parameters of a reward mode from `name=value` pairs; a value that is no JSON is a string.
 Result<json::object> ParseSettings(const std::vector<std::string>& settings);
+
+/// The logs of a command that runs for long: they are read, so at "info" unless --log-level says
+/// otherwise; other commands stay silent unless something is wrong.
+void SetUpServiceLogging(const CLI::App* app, bool as_json);
 
 /// Prints "assay: message" to standard error and returns the exit code that fits the error.
 int Report(const Error& error);

@@ -2,8 +2,10 @@
 
 #include <cstdlib>
 
+#include "base/log.h"
 #include "base/resource.h"
 #include "cli/commands.h"
+#include "server/json_log.h"
 #include "task/repair.h"
 
 namespace assay {
@@ -63,6 +65,16 @@ Result<std::shared_ptr<const Task>> FindTask(TaskRegistry* registry, const std::
 void WarnOfIdleOverrides(const BoundOverrides& overrides, const TaskRegistry& tasks) {
   for (const std::string& idle : IdleOverrides(overrides, tasks))
     fmt::print(stderr, "assay: {}\n", idle);
+}
+
+void SetUpServiceLogging(const CLI::App* app, bool as_json) {
+  const CLI::Option* level = app->get_option("--log-level");
+  const std::string chosen = level->count() > 0 ? level->as<std::string>() : "info";
+  if (as_json) {
+    SetUpJsonLogging(chosen);
+  } else {
+    SetUpLogging(chosen);
+  }
 }
 
 int Report(const Error& error) {

@@ -27,6 +27,7 @@ int main(int argc, char** argv) {
   assay::AddRoofline(&app, &exit_code);
   assay::AddTimerCheck(&app, &exit_code);
   assay::AddServe(&app, &exit_code);
+  assay::AddWorker(&app, &exit_code);
   assay::AddTop(&app, &exit_code);
   assay::AddKeys(&app, &exit_code);
   assay::AddStoreCommands(&app, &exit_code);

@@ -1,17 +1,15 @@
-#include <poll.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <csignal>
 #include <thread>
 
 #include "base/log.h"
 #include "base/strings.h"
 #include "cli/allocator.h"
 #include "cli/commands.h"
+#include "cli/runner_flags.h"
+#include "cli/signals.h"
 #include "server/exposure.h"
-#include "server/json_log.h"
 #include "server/service.h"
 
 extern "C" char** environ;  // NOLINT(readability-redundant-declaration)
@@ -21,53 +19,14 @@ namespace {
 
 struct Options {
   ServeOptions serve;
-  std::string python;
-  std::string secret_file;
-  std::string require_sandbox = "none";
-  std::string overrides;
-  std::string runner = "engine";
-  double echo_delay_ms = 0;
+  RunnerFlags runners;
   double drain_s = 30;
   int max_sessions = 0;
   bool has_port = false;
-  bool has_jobs = false;
   bool no_access_log = false;
   bool log_json = false;
   bool as_json = false;
 };
-
-// What signals leave for the main thread. A handler instead of a blocked mask: the engine's
-// processes inherit masks.
-std::atomic<int> wake_fd{-1};
-std::atomic<int> terminations{0};
-std::atomic<bool> hangup{false};
-
-void OnSignal(int number) {
-  if (number == SIGHUP) {
-    hangup.store(true);
-  } else if (terminations.fetch_add(1) >= 2) {
-    std::_Exit(128 + number);  // the third time: whatever it hangs on
-  }
-  const uint64_t one = 1;
-  if (::write(wake_fd.load(), &one, sizeof one) < 0) return;
-}
-
-void CatchSignals() {
-  wake_fd.store(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  struct sigaction action {};
-  action.sa_handler = OnSignal;
-  action.sa_flags = SA_RESTART;
-  for (const int number : {SIGTERM, SIGINT, SIGHUP}) ::sigaction(number, &action, nullptr);
-  std::signal(SIGPIPE, SIG_IGN);
-}
-
-/// Until a signal comes or the time is over.
-void Sleep(Seconds limit) {
-  pollfd wait{wake_fd.load(), POLLIN, 0};
-  ::poll(&wait, 1, PollTimeout(DeadlineIn(limit)));
-  uint64_t count = 0;
-  if (::read(wake_fd.load(), &count, sizeof count) < 0) return;
-}
 
 Status Complete(Options* options) {
   ServeOptions& serve = options->serve;
@@ -77,22 +36,12 @@ Status Complete(Options* options) {
     serve.openenv.max_sessions = static_cast<size_t>(options->max_sessions);
   if (!options->has_port && environment.host.port)
     serve.port = static_cast<uint16_t>(*environment.host.port);
-  serve.device.python = ChoosePython(options->python);
-  ASSAY_ASSIGN_OR_RETURN(serve.device.require_sandbox, ParseSandboxLevel(options->require_sandbox));
-  ASSAY_ASSIGN_OR_RETURN(serve.device.overrides, LoadOverrides(options->overrides));
-  if (!options->secret_file.empty()) {
-    ASSAY_ASSIGN_OR_RETURN(serve.secret, ReadFile(options->secret_file, 4096));
-    if (serve.secret.size() < 16)
-      return Err(ErrorCode::kInvalid, "'{}' holds a secret of {} bytes; 16 is the least",
-                 options->secret_file, serve.secret.size());
-  }
-  if (options->has_jobs) environment.host.compile_workers.reset();
+  ASSAY_RETURN_IF_ERROR(ApplyRunnerFlags(options->runners, &serve));
+  if (options->runners.has_jobs) environment.host.compile_workers.reset();
   ASSAY_RETURN_IF_ERROR(ApplyHostSettings(environment.host, &serve));
   if (serve.store.empty()) {
     ASSAY_ASSIGN_OR_RETURN(serve.store, DefaultStorePath());
   }
-  serve.echo = options->runner == "echo";
-  serve.echo_delay = Milliseconds(options->echo_delay_ms);
   serve.access_log = !options->no_access_log;
   serve.version = ASSAY_VERSION;
   return {};
@@ -120,7 +69,7 @@ void Announce(const Options& options, const Service& service) {
     if (service.kernelgym_port() != 0)
       gym = fmt::format(", KernelGYM on port {}", service.kernelgym_port());
     fmt::print("assay serves {} tasks at {}{}, judged by {}; {}\n", service.tasks(), url, gym,
-               Join(service.workers(), ", "),
+               options.serve.none ? "`assay worker`" : Join(service.workers(), ", "),
                exposure.api_key_file.empty() ? "no keys asked for" : "keys asked for");
   }
   std::fflush(stdout);
@@ -131,8 +80,8 @@ void Drain(const Options& options, Service* service) {
   LogInfo("draining, {} s at most; once more stops at once", options.drain_s);
   service->BeginDrain();
   const TimePoint deadline = DeadlineIn(Seconds(options.drain_s));
-  while (!service->Drained() && terminations.load() < 2 && Clock::now() < deadline)
-    Sleep(Seconds(0.05));
+  while (!service->Drained() && Terminations() < 2 && Clock::now() < deadline)
+    SleepUnlessWoken(Seconds(0.05));
 }
 
 int Serve(Options* options) {
@@ -147,13 +96,12 @@ int Serve(Options* options) {
   std::jthread starter([&] {
     judging = (*service)->StartJudging();
     started.store(true);
-    const uint64_t one = 1;
-    if (::write(wake_fd.load(), &one, sizeof one) < 0) return;
+    Wake();
   });
   bool announced = false;
-  while (terminations.load() == 0) {
-    Sleep(Seconds(3600));
-    if (hangup.exchange(false)) {
+  while (Terminations() == 0) {
+    SleepUnlessWoken(Seconds(3600));
+    if (TakeHangup()) {
       const Status status = (*service)->Reload();
       if (status.ok()) {
         LogInfo("keys and certificates were read again");
@@ -201,32 +149,7 @@ void AddOptions(CLI::App* command, Options* options) {
   command->add_option("--tasks", serve.tasks,
                       "builtin, kernelbench:PATH, or a .py, folder, .jsonl or .parquet; repeatable "
                       "(default: builtin)");
-  command
-      ->add_option("--device", serve.devices,
-                   "auto, cpu, cuda:N; repeatable or a list: cuda:0,cuda:1 (default: auto)")
-      ->delimiter(',');
-  command
-      ->add_option_function<int>(
-          "--jobs",
-          [options](const int& jobs) {
-            options->serve.jobs = jobs;
-            options->has_jobs = true;
-          },
-          "submissions in work at once on each device (default: 4)")
-      ->check(CLI::Range(1, 64));
-  command->add_option("--pool", serve.device.limits.pool, "warmed candidates kept ready")
-      ->check(CLI::Range(1, 64))
-      ->capture_default_str();
-  command->add_option("--python", options->python,
-                      "interpreter with torch >= 2.6 (default: the active environment's)");
-  command
-      ->add_option("--require-sandbox", options->require_sandbox,
-                   "refuse less than: none, limits, filtered, isolated, full")
-      ->capture_default_str();
-  command->add_option("--secret-file", options->secret_file,
-                      "key of the hidden seeds, to replay verdicts (default: random)");
-  command->add_option("--overrides", options->overrides,
-                      "a JSON file of corrections of tasks' bounds (docs/roofline.md)");
+  AddRunnerFlags(command, &options->runners, &serve, {"engine", "echo", "none"});
   command->add_option("--store", serve.store,
                       "SQLite file of jobs and verdicts (default: below $XDG_STATE_HOME)");
   command
@@ -234,13 +157,6 @@ void AddOptions(CLI::App* command, Options* options) {
           "--retain-days", [options](const double& days) { options->serve.retain_days = days; },
           "days that finished submissions, verdicts and episodes are kept (default: for ever)")
       ->check(CLI::Range(0.04, 36'500.0));
-  command
-      ->add_option("--runner", options->runner,
-                   "engine, or echo: judges nothing, for load tests of the service")
-      ->check(CLI::IsMember({"engine", "echo"}))
-      ->capture_default_str();
-  command->add_option("--echo-delay-ms", options->echo_delay_ms, "with --runner echo")
-      ->check(CLI::Range(0, 600'000));
   command->add_option("--max-sessions", options->max_sessions, "OpenEnv sessions at once")
       ->check(CLI::Range(1, 100'000));
 }
@@ -308,17 +224,11 @@ void AddServe(CLI::App* app, int* exit_code) {
       "Examples:\n"
       "  assay serve\n"
       "  assay serve --device cuda:0,cuda:1 --kernelgym-port 10907\n"
+      "  assay serve --runner none    # judged by `assay worker`, elsewhere\n"
       "  assay keys new --name me --scope submit --file keys.txt\n"
       "  assay serve --host 0.0.0.0 --api-key-file keys.txt --tls-cert c.pem --tls-key k.pem");
   command->callback([app, options, exit_code] {
-    // A server's log is read; other commands stay silent unless something is wrong.
-    const CLI::Option* level = app->get_option("--log-level");
-    const std::string chosen = level->count() > 0 ? level->as<std::string>() : "info";
-    if (options->log_json) {
-      SetUpJsonLogging(chosen);
-    } else {
-      SetUpLogging(chosen);
-    }
+    SetUpServiceLogging(app, options->log_json);
     *exit_code = Serve(options.get());
   });
 }

@@ -153,14 +153,21 @@ std::string Draw(const Frame& frame, const std::string& url, size_t rows, size_t
                   GetInt(frame.queue, "running"), GetDouble(frame.queue, "drain_estimate_s"),
                   frame.sessions, frame.connections));
   lines.emplace_back("workers");
-  if (frame.workers.empty()) lines.emplace_back("  none yet: the engine is starting");
+  if (frame.workers.empty())
+    lines.emplace_back("  none yet: the engine is starting, or no `assay worker` has come");
   for (const json::value& value : frame.workers) {
     if (!value.is_object()) continue;
     const json::object& worker = value.get_object();
-    lines.push_back(fmt::format(
-        "  {} {} at once, {} in work, {} judged, {} failed  {}", Fit(GetString(worker, "name"), 8),
-        GetInt(worker, "jobs"), GetArray(worker, "working_on").size(), GetInt(worker, "judged"),
-        GetInt(worker, "failed"), Fit(GetString(worker, "last_error"), 60)));
+    // One of another process is only as alive as it was when it was heard.
+    const std::string heard =
+        GetBool(worker, "remote")
+            ? fmt::format(", heard {:.0f} s ago", GetDouble(worker, "last_heard_s"))
+            : "";
+    lines.push_back(fmt::format("  {} {} at once, {} in work, {} judged, {} failed{}  {}",
+                                Fit(GetString(worker, "name"), 20), GetInt(worker, "jobs"),
+                                GetArray(worker, "working_on").size(), GetInt(worker, "judged"),
+                                GetInt(worker, "failed"), heard,
+                                Fit(GetString(worker, "last_error"), 60)));
   }
   const std::vector<std::string> gpus = GpuLines(frame.gpus);
   lines.insert(lines.end(), gpus.begin(), gpus.end());

@@ -40,7 +40,7 @@ TEST(KeyFile, ErrorsSayWhereAndNeverQuoteAKey) {
       {"", "assay keys new"},
       {"# nothing", "assay keys new"},
       {"a " + secret, "line 1"},
-      {"a " + secret + " root", "read, submit or admin"},
+      {"a " + secret + " root", "read, submit, worker or admin"},
       {"a short read", "16"},
       {"a! " + secret + " read", "name"},
       {"a sha256:xyz read", "64 hexadecimal"},

@@ -24,8 +24,19 @@ struct ExposureOptions {
       hosts;  ///< --allow-host; with one of them no others but localhost and addresses
 };
 
+/// What judges in a process: of `assay serve`, or of `assay worker`.
+struct RunnerOptions {
+  std::vector<std::string> devices;  ///< "auto", "cpu", "cuda:0", ...; one engine each
+  int jobs = 4;                      ///< submissions in work at once on each device
+  DeviceOptions device;              ///< the rest of an engine's options; `device` is not used
+  std::string secret;                ///< key of the hidden seeds; empty: random
+  bool none = false;                 ///< nothing: workers in processes of their own do
+  bool echo = false;                 ///< no engine: every submission is answered as EchoRunner does
+  Seconds echo_delay{0};
+};
+
 /// Everything that `assay serve` can be told.
-struct ServeOptions {
+struct ServeOptions : RunnerOptions {
   ExposureOptions exposure;
   uint16_t port = 8000;  ///< OpenEnv, the native API, KernelGYM's below /kernelgym
   std::optional<uint16_t> kernelgym_port;  ///< KernelGYM's API alone, at its own paths
@@ -34,16 +45,9 @@ struct ServeOptions {
   int threads = 0;  ///< that serve HTTP; 0: one per core, at most 4
   bool access_log = true;
 
-  std::vector<std::string> tasks;    ///< for TaskRegistry::Add; empty: builtin
-  std::vector<std::string> devices;  ///< "auto", "cpu", "cuda:0", ...; one engine each
-  int jobs = 4;                      ///< submissions in work at once on each device
-  DeviceOptions device;              ///< the rest of an engine's options; `device` is not used
-  std::string secret;                ///< key of the hidden seeds; empty: random
-  bool echo = false;                 ///< no engine: every submission is answered as EchoRunner does
-  Seconds echo_delay{0};
-
-  std::string store;       ///< SQLite file
-  double retain_days = 0;  ///< of what is finished in it; 0: for ever
+  std::vector<std::string> tasks;  ///< for TaskRegistry::Add; empty: builtin
+  std::string store;               ///< SQLite file
+  double retain_days = 0;          ///< of what is finished in it; 0: for ever
   openenv::Settings openenv;
   std::string version;
 };

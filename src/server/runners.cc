@@ -10,8 +10,9 @@
 namespace assay {
 
 Result<std::vector<std::shared_ptr<JobRunner>>> StartRunners(
-    const ServeOptions& options, const std::shared_ptr<const TaskRegistry>& tasks) {
+    const RunnerOptions& options, const std::shared_ptr<const TaskRegistry>& tasks) {
   std::vector<std::shared_ptr<JobRunner>> runners;
+  if (options.none) return runners;
   if (options.echo) {
     runners.push_back(std::make_shared<EchoRunner>("echo", options.jobs, options.echo_delay));
     return runners;

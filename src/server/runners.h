@@ -10,9 +10,9 @@
 
 namespace assay {
 
-/// Starts what judges: an engine for each device (at the same time; each imports torch), or the
-/// echo. Blocks for seconds. The error names the device.
+/// Starts what judges: an engine for each device (at the same time; each imports torch), the echo,
+/// or nothing. Blocks for seconds. The error names the device.
 Result<std::vector<std::shared_ptr<JobRunner>>> StartRunners(
-    const ServeOptions& options, const std::shared_ptr<const TaskRegistry>& tasks);
+    const RunnerOptions& options, const std::shared_ptr<const TaskRegistry>& tasks);
 
 }  // namespace assay

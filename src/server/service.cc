@@ -23,6 +23,8 @@ std::string HostName() {
   return ::gethostname(name, sizeof name - 1) == 0 ? name : "localhost";
 }
 
+double UnixNow() { return Seconds(std::chrono::system_clock::now().time_since_epoch()).count(); }
+
 json::object WorkerJson(const RunnerPool::WorkerState& state) {
   return {{"name", state.name},
           {"jobs", state.jobs},
@@ -31,7 +33,21 @@ json::object WorkerJson(const RunnerPool::WorkerState& state) {
           {"failed", state.failed},
           {"fit", state.fit},
           {"last_error", state.last_error},
+          {"remote", false},
           {"details", state.details}};
+}
+
+json::object WorkerJson(const LeaseDesk::WorkerState& state) {
+  return {{"name", state.worker.name},
+          {"jobs", state.worker.jobs},
+          {"working_on", json::array(state.working_on.begin(), state.working_on.end())},
+          {"judged", state.judged},
+          {"failed", state.failed},
+          {"last_error", state.last_error},
+          {"remote", true},
+          {"key", state.worker.key},
+          {"last_heard_s", state.silent_s},
+          {"details", state.worker.details}};
 }
 
 }  // namespace
@@ -101,6 +117,7 @@ Service::~Service() {
   draining_.store(true);
   // Requests end first: they hold pointers to all that follows.
   if (server_ != nullptr) server_->Stop();
+  if (desk_ != nullptr) desk_->Close();
   if (broker_ != nullptr) broker_->Interrupt();
   pool_.reset();
 }
@@ -151,6 +168,8 @@ Status Service::Listen() {
   server.access_log = options_.access_log;
   ASSAY_ASSIGN_OR_RETURN(server_, http::Server::Start(server));
 
+  desk_ = std::make_shared<LeaseDesk>(broker_.get(), &server_->timers());
+
   kernelgym::KernelGymContext gym;
   gym.jobs = broker_.get();
   gym.documents = broker_->documents();
@@ -161,6 +180,13 @@ Status Service::Listen() {
     for (const RunnerPool::WorkerState& state : WorkerStates())
       workers.push_back({fmt::format("local-{}", workers.size()), state.name, state.fit, 0,
                          HostName(), HostName()});
+    for (const LeaseDesk::WorkerState& state : desk_->Workers()) {
+      const std::string& name = state.worker.name;
+      const size_t slash = name.rfind('/');
+      const std::string host = name.substr(0, slash);
+      workers.push_back(
+          {name, name.substr(slash + 1), true, UnixNow() - state.silent_s, host, host});
+    }
     return workers;
   };
 
@@ -169,16 +195,12 @@ Status Service::Listen() {
   AddApi(main.get(), {broker_.get(),
                       &server_->timers(),
                       tasks_,
-                      [this] {
-                        json::array workers;
-                        for (const RunnerPool::WorkerState& state : WorkerStates())
-                          workers.push_back(WorkerJson(state));
-                        return workers;
-                      },
+                      [this] { return WorkerList(); },
                       options_.version,
                       broker_->documents(),
                       openenv::kEpisodeDocuments,
-                      {}});
+                      {},
+                      desk_});
   OpenEnvContext openenv;
   openenv.settings = options_.openenv;
   openenv.tasks = tasks_;
@@ -253,23 +275,40 @@ std::vector<std::string> Service::workers() const {
 std::vector<std::string> Service::Missing() const {
   std::vector<std::string> missing;
   if (draining_.load()) missing.emplace_back("the server is draining");
-  if (pool() == nullptr) missing.emplace_back("the engine is starting");
-  if (std::string none = NoneFit(WorkerStates()); !none.empty()) missing.push_back(std::move(none));
+  if (!desk_->Workers().empty()) return missing;
+  if (options_.none)
+    missing.emplace_back("no worker is connected");
+  else if (pool() == nullptr)
+    missing.emplace_back("the engine is starting");
+  else if (std::string none = NoneFit(WorkerStates()); !none.empty())
+    missing.push_back(std::move(none));
   return missing;
 }
 
+json::array Service::WorkerList() const {
+  json::array workers;
+  for (const RunnerPool::WorkerState& state : WorkerStates()) workers.push_back(WorkerJson(state));
+  for (const LeaseDesk::WorkerState& state : desk_->Workers()) workers.push_back(WorkerJson(state));
+  return workers;
+}
+
 json::object Service::Details(std::string_view member) const {
-  for (const RunnerPool::WorkerState& state : WorkerStates())
-    return GetObject(state.details, member);
+  for (const json::value& worker : WorkerList())
+    return GetObject(GetObject(worker.get_object(), "details"), member);
   return {};
 }
 
 void Service::BeginDrain() {
   draining_.store(true);
   broker_->Drain();
-  server_->BeginDrain();
+  static_cast<void>(Drained());
 }
 
-bool Service::Drained() { return server_->Drained() && broker_->WaitIdle(Clock::now()); }
+bool Service::Drained() {
+  // Workers of their own bring what they have begun over this server's connections.
+  if (desk_->Holds()) return false;
+  server_->BeginDrain();
+  return server_->Drained() && broker_->WaitIdle(Clock::now());
+}
 
 }  // namespace assay

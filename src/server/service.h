@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "api/lease_desk.h"
 #include "base/metrics.h"
 #include "broker/broker.h"
 #include "broker/runner_pool.h"
@@ -63,6 +64,8 @@ class Service {
   /// A member of what the first runner says of itself.
   [[nodiscard]] json::object Details(std::string_view member) const;
   [[nodiscard]] std::vector<RunnerPool::WorkerState> WorkerStates() const;
+  /// Of those and of workers in processes of their own.
+  [[nodiscard]] json::array WorkerList() const;
   [[nodiscard]] std::shared_ptr<RunnerPool> pool() const;
 
   const ServeOptions options_;
@@ -73,6 +76,7 @@ class Service {
   std::unique_ptr<GpuMetrics> gpu_metrics_;
   std::unique_ptr<Broker> broker_;
   std::unique_ptr<http::Server> server_;
+  std::shared_ptr<LeaseDesk> desk_;
   mutable std::mutex pool_mutex_;  ///< requests look for the pool while it comes into being
   std::shared_ptr<RunnerPool> pool_;
   std::shared_ptr<void> runner_metrics_;

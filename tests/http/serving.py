@@ -13,11 +13,11 @@ import time
 class Server:
     """`assay serve --runner echo` on a port of its own."""
 
-    def __init__(self, binary, store, *arguments, env=None, runner="echo"):
+    def __init__(self, binary, store, *arguments, env=None, runner="echo", port=0):
         self.log_path = store.with_suffix(f".{time.monotonic_ns()}.log")
         self.log_file = open(self.log_path, "wb")
         self.process = subprocess.Popen(
-            [str(binary), "serve", "--port", "0", "--runner", runner, "--store", str(store), "--json",
+            [str(binary), "serve", "--port", str(port), "--runner", runner, "--store", str(store), "--json",
              *map(str, arguments)],
             stdout=subprocess.PIPE, stderr=self.log_file, stdin=subprocess.DEVNULL,
             env={**os.environ, **(env or {})})
