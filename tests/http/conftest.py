@@ -1,5 +1,7 @@
 """Fixtures: servers and keys."""
 
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -34,4 +36,20 @@ def new_key(run_assay, tmp_path):
         return result.stdout.strip()
 
     make.path = path
+    return make
+
+
+@pytest.fixture
+def certificate(tmp_path):
+    """certificate("name") makes a certificate and key; a second call replaces them."""
+    if shutil.which("openssl") is None:
+        pytest.skip("the openssl command is missing")
+
+    def make(name):
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+             "-days", "2", "-subj", f"/CN={name}", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
+             "-keyout", tmp_path / "key.pem", "-out", tmp_path / "cert.pem"], check=True, capture_output=True)
+        return tmp_path / "cert.pem", tmp_path / "key.pem"
+
     return make

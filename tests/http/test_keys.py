@@ -3,7 +3,6 @@
 import json
 import shutil
 import socket
-import subprocess
 import time
 
 import pytest
@@ -115,22 +114,6 @@ def test_keys_new(run_assay, tmp_path):
     path.write_text("rubbish\n")
     assert run_assay("keys", "new", "--name", "x", "--file", path).returncode == 2
     assert path.read_text() == "rubbish\n"
-
-
-@pytest.fixture
-def certificate(tmp_path):
-    """certificate("name") makes a certificate and key; a second call replaces them."""
-    if shutil.which("openssl") is None:
-        pytest.skip("the openssl command is missing")
-
-    def make(name):
-        subprocess.run(
-            ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
-             "-days", "2", "-subj", f"/CN={name}", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
-             "-keyout", tmp_path / "key.pem", "-out", tmp_path / "cert.pem"], check=True, capture_output=True)
-        return tmp_path / "cert.pem", tmp_path / "key.pem"
-
-    return make
 
 
 def test_tls(serve, certificate):

@@ -8,20 +8,20 @@ import time
 
 import pytest
 
-from serving import SUBMISSION, TERM, eventually
+from serving import SUBMISSION, TERM, Client, eventually
 
 
 class Worker:
     """`assay worker --runner echo`."""
 
-    def __init__(self, binary, folder, url, *arguments, key=None):
+    def __init__(self, binary, folder, url, *arguments, key=None, env=None):
         self.log_path = folder / f"worker.{time.monotonic_ns()}.log"
-        env = {name: value for name, value in os.environ.items() if name != "ASSAY_API_KEY"}
+        clean = {name: value for name, value in os.environ.items() if name != "ASSAY_API_KEY"}
         with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen(
                 [str(binary), "worker", "--server", url, "--runner", "echo", "--json", *map(str, arguments)],
                 stdout=subprocess.PIPE, stderr=log, stdin=subprocess.DEVNULL,
-                env={**env, **({"ASSAY_API_KEY": key} if key else {})})
+                env={**clean, **({"ASSAY_API_KEY": key} if key else {}), **(env or {})})
 
     def ready(self):
         line = self.process.stdout.readline()
@@ -229,6 +229,22 @@ def test_over_a_unix_socket(serve, work, tmp_path):
     server = serve("--unix-socket", path, runner="none")
     work(server, url=f"unix:{path}").ready()
     assert server.request("POST", "/v1/submissions?wait=20", SUBMISSION)[0] == 200
+
+
+def test_over_tls(serve, work, certificate):
+    ssl = pytest.importorskip("ssl", exc_type=ImportError)
+    cert, key = certificate("server")
+    server = serve("--tls-cert", cert, "--tls-key", key, runner="none")
+    url = f"https://127.0.0.1:{server.port}"
+    stranger = work(server, url=url)
+    assert eventually(lambda: "certificate is not trusted" in stranger.log())
+    stranger.end()
+    work(server, url=url, env={"SSL_CERT_FILE": str(cert)}).ready()
+    context = ssl.create_default_context(cafile=cert)
+    secure = lambda sock: context.wrap_socket(sock, server_hostname="localhost")
+    with Client(server.port, wrap=secure) as client:
+        status, _, text = client.request("POST", "/v1/submissions?wait=20", SUBMISSION)
+    assert status == 200 and json.loads(text)["worker"].endswith("/echo")
 
 
 def test_wrong_use_says_what_to_do(run_assay, tmp_path):
