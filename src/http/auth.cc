@@ -160,7 +160,8 @@ std::optional<KeyQuota> KeyRing::Quota(const std::string& name) const {
 bool KeyRing::StillGood(const Identity& who) const {
   const std::lock_guard lock(mutex_);
   return std::any_of(keys_.begin(), keys_.end(), [&](const ApiKey& key) {
-    return key.name == who.key_name && Includes(key.scope, who.scope) && KeyId(key.sha256) == who.key_id;
+    return key.name == who.key_name && Includes(key.scope, who.scope) &&
+           KeyId(key.sha256) == who.key_id;
   });
 }
 

@@ -79,8 +79,9 @@ Result<ApiKey> MakeApiKey(const Entry& entry) {
   key.name = entry.name;
   const std::optional<Scope> scope = ParseScope(entry.scope);
   if (!scope)
-    return Err(ErrorCode::kInvalid, "{}: the scope of key '{}' must be read, submit, worker or admin",
-               entry.where, key.name);
+    return Err(ErrorCode::kInvalid,
+               "{}: the scope of key '{}' must be read, submit, worker or admin", entry.where,
+               key.name);
   key.scope = *scope;
   if (entry.secret.starts_with(kHashPrefix)) {
     const std::optional<Digest> digest =
