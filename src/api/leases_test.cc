@@ -64,8 +64,7 @@ TEST_F(LeasesTest, AJobComesWithItsTasksTextAndEndsOnce) {
   EXPECT_EQ(GetString(task, "sha256"), Sha256Hex(TaskSource("assay/relu")));
   EXPECT_FALSE(lease.contains("owner"));
   const Answer renewed = Post(PathOf(lease), {{"stage", "check"}});
-  EXPECT_EQ(renewed.status, 200);
-  EXPECT_FALSE(GetBool(renewed.body(), "cancelled", true));
+  EXPECT_EQ(renewed.status, 204);
   const json::object running = Ask("GET", "/v1/submissions/" + id, "").body();
   EXPECT_EQ(GetString(running, "stage"), "check");
   EXPECT_EQ(GetString(running, "worker"), "host/gpu:0");
@@ -128,7 +127,7 @@ TEST_F(LeasesTest, ALateVerdictIsRefusedAndNotStored) {
   const std::string id = SubmitId();
   const json::object first = LeaseOne(10);
   clocks_.Advance(8);
-  EXPECT_EQ(Post(PathOf(first), {}).status, 200);
+  EXPECT_EQ(Post(PathOf(first), {}).status, 204);
   clocks_.Advance(8);
   broker_->Sweep();
   EXPECT_TRUE(desk_->Holds());
@@ -171,7 +170,7 @@ TEST_F(LeasesTest, OnlyItsKeyHasALease) {
   EXPECT_EQ(Post(PathOf(lease), {}, "another").status, 410);
   EXPECT_EQ(Post(PathOf(lease) + "/complete", VerdictOf(lease), "another").status, 410);
   EXPECT_EQ(Post(PathOf(lease) + "/return", {}, "another").status, 410);
-  EXPECT_EQ(Post(PathOf(lease), {}).status, 200);
+  EXPECT_EQ(Post(PathOf(lease), {}).status, 204);
 }
 
 TEST_F(LeasesTest, ScopesKeepClientsAndWorkersApart) {
@@ -211,7 +210,7 @@ TEST_F(LeasesTest, WorkersAreKnownWhileTheyAreHeard) {
   static_cast<void>(SubmitId());
   const json::object lease = LeaseOne(10);
   clocks_.Advance(6);
-  EXPECT_EQ(Post(PathOf(lease), {}).status, 200);
+  EXPECT_EQ(Post(PathOf(lease), {}).status, 204);
   clocks_.Advance(6);
   std::vector<LeaseDesk::WorkerState> workers = desk_->Workers();
   ASSERT_EQ(workers.size(), 1U);

@@ -142,8 +142,8 @@ void AddLeases(json::object* schemas) {
                               {"id", "entry", "sha256", "source"})}},
              {"lease", "id", "source", "submission_entry", "options", "timeout_s", "task"});
   (*schemas)["LeaseRenewal"] = Object({{"stage", Type("string", "lint, prepare, check, ...")}});
-  (*schemas)["LeaseState"] =
-      Object({{"cancelled", Type("boolean", "End it; send what has come of it.")}}, {"cancelled"});
+  (*schemas)["LeaseState"] = Object(
+      {{"cancelled", Type("boolean", "End it, and send what has come of it.")}}, {"cancelled"});
   (*schemas)["LeaseReturn"] =
       Object({{"lost", Type("boolean", "The worker broke on it; four times end the job.")},
               {"why", Type("string")}});

@@ -123,7 +123,7 @@ void RenewLease(const Api& api, Request request, Reply reply) {
     return reply(Refusal(request, Err(ErrorCode::kInvalid, "'stage' is not usable")));
   const Result<bool> cancelled = api->desk->Renew(request.who.key_name, LeaseOf(request), stage);
   if (!cancelled.ok()) return reply(Refusal(request, cancelled.error()));
-  reply(Response::Json({{"cancelled", *cancelled}}));
+  reply(*cancelled ? Response::Json({{"cancelled", true}}) : Response::Text("", 204, ""));
 }
 
 void CompleteLease(const Api& api, Request request, Reply reply) {

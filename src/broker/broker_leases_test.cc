@@ -322,7 +322,7 @@ TEST(RunnerPool, ABrokenRunnerLeavesTheQueueToTheOthers) {
   RunnerPool pool(broker.get(),
                   {std::make_shared<test::ScriptedRunner>(fails, 2, "bad:0", check),
                    std::make_shared<test::ScriptedRunner>(works, 1, "good:0")},
-                  Seconds(0.05));
+                  {.first_pause = Seconds(0.05)});
   std::vector<std::string> ids;
   for (int i = 0; i < 100; ++i) ids.push_back(SubmitId(broker.get()));
   for (const std::string& id : ids) {

@@ -20,7 +20,7 @@ namespace assay {
 namespace {
 
 /// Of a look into the server's queue, and so of a stop at most.
-constexpr Seconds kLook{2};
+constexpr Seconds kLook{5};
 /// After a second signal, for the server to hear of what is given back.
 constexpr Seconds kLastWords{5};
 
@@ -90,7 +90,7 @@ void Judge(const Options& options, RemoteLeases* leases,
   if (Terminations() > 1) leases->Interrupt();
 }
 
-int Work(Options* options) {
+int RunWorker(Options* options) {
   TuneHeapsForServing();
   if (options->name.empty()) options->name = HostName();
   if (Status status = ApplyRunnerFlags(options->flags, &options->runners); !status.ok())
@@ -157,7 +157,7 @@ void AddWorker(CLI::App* app, int* exit_code) {
       "  assay worker --server https://assay.example --api-key-file gpu-7.key --jobs 8");
   command->callback([app, options, exit_code] {
     SetUpServiceLogging(app, options->log_json);
-    *exit_code = Work(options.get());
+    *exit_code = RunWorker(options.get());
   });
 }
 

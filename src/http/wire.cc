@@ -157,7 +157,10 @@ std::string LoggedPath(std::string_view path) {
 }
 
 void LogAccess(const Request& request, int status, size_t bytes, Milliseconds took) {
-  const LogLevel level = status >= 500 ? LogLevel::kWarn : LogLevel::kInfo;
+  // 204: nothing was there and nothing came, as a worker hears every few seconds.
+  const LogLevel level = status >= 500   ? LogLevel::kWarn
+                         : status == 204 ? LogLevel::kDebug
+                                         : LogLevel::kInfo;
   if (!LogEnabled(level)) return;
   const LogRequest of(request.id);
   Log(level, "http method={} path={} status={} bytes={} ms={:.2f} peer={} key={}", request.method,

@@ -264,10 +264,11 @@ void RemoteLeases::RenewOne(const HeldPtr& held) {
     held->renew_at = TimePoint::max();  // unless there is a new stage meanwhile
   }
   const Result<http::Client::Answer> answer = Post(held->path, json::serialize(body), kAnswer);
-  const bool renewed = answer.ok() && answer->status == 200;
+  const bool renewed = answer.ok() && (answer->status == 200 || answer->status == 204);
   const bool over = answer.ok() && !renewed && !IsPassing(answer->status);
-  const Result<json::object> state =
-      renewed ? ParseJsonObject(answer->body) : Result<json::object>(json::object());
+  const Result<json::object> state = renewed && answer->status == 200
+                                         ? ParseJsonObject(answer->body)
+                                         : Result<json::object>(json::object());
   const std::lock_guard guard(mutex_);
   if (!renewed && body.contains("stage")) held->stage_is_new = true;
   const Duration pause =
