@@ -41,9 +41,9 @@ struct Request {
   std::vector<std::pair<std::string, std::string>> captured;  ///< of the route: {"id", "s-17"}
   Headers headers;
   std::string body;
-  std::string peer;  ///< "127.0.0.1:53122"
-  std::string id;    ///< X-Request-ID if the client sent a sane one, else made; for every log line
-  Identity who;      ///< who the key says it is; the router has checked the route's scope
+  std::string peer;   ///< "127.0.0.1:53122"
+  std::string id;     ///< X-Request-ID if the client sent a sane one, else made; for every log line
+  Identity who;       ///< who the key says it is; the router has checked the route's scope
   ClientGone gone{};  ///< may change while the request is in work
 
   [[nodiscard]] std::optional<std::string_view> Query(std::string_view name) const;
