@@ -288,7 +288,7 @@ TEST_F(ApiTest, TheDocumentAndTheRoutesAreOne) {
         EXPECT_THAT(answer.message(), HasSubstr("some-id"));
       }
     }
-  EXPECT_EQ(ids.size(), 18U);
+  EXPECT_EQ(ids.size(), 22U);
 }
 
 TEST_F(ApiTest, EveryReferenceOfTheDocumentLeadsSomewhere) {

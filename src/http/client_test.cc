@@ -19,10 +19,10 @@ Router Echo() {
   });
   router.Add("POST", "/empty", Scope::kNone,
              [](const Request&, const Reply& reply) { reply(Response::Text("", 204, "")); });
-  router.Add("POST", "/silent", Scope::kNone, [](const Request&, Reply reply) {
-    static std::vector<Reply> kept;
-    kept.push_back(std::move(reply));
-  });
+  router.Add("POST", "/silent", Scope::kNone,
+             [kept = std::make_shared<std::vector<Reply>>()](const Request&, Reply reply) {
+               kept->push_back(std::move(reply));
+             });
   router.Add("POST", "/stream", Scope::kNone, [](const Request&, const Reply& reply) {
     Response response = Response::Text("");
     response.stream = [](const std::shared_ptr<BodyStream>& body) {

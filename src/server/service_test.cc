@@ -7,6 +7,7 @@
 #include "http/testing.h"
 #include "server/runner_metrics.h"
 #include "server/status.h"
+#include "verdict/verdict.h"
 
 namespace assay {
 namespace {
@@ -74,7 +75,7 @@ TEST_F(ServiceTest, MetadataTellsWhatResultsDependOn) {
   EXPECT_TRUE(GetBool(now, "ready"));
   EXPECT_EQ(GetInt(GetObject(now, "limits"), "max_message_bytes"),
             static_cast<int64_t>(options_.limits.message_bytes));
-  EXPECT_EQ(GetString(now, "protocol"), "assay.protocol/3");
+  EXPECT_EQ(GetString(now, "protocol"), kProtocolVersion);
 }
 
 TEST_F(ServiceTest, JudgesAndCounts) {
