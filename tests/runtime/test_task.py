@@ -105,3 +105,12 @@ def test_where_float64_does_not_fit_float32_without_shortcuts_is_the_measure(tmp
     nothing.build(seed=1)
     monkeypatch.setattr(torch.nn.Module, "float", out_of_memory)
     assert nothing.expected(x, want_exact=True)[1] is None and nothing.compared_with == "float32"
+
+
+def test_a_reference_that_does_not_run_in_float64_is_asked_for_its_own_inputs_alone(tmp_path):
+    """It may be no function of them: a table of expected outputs, say."""
+    task = examined(tmp_path, "assert x.dtype == torch.float32; return x * 2")
+    assert task.families == ["native"]
+    task = task.for_lane()
+    task.build(seed=1)
+    assert task.expected(task.draw(2), want_exact=True)[1] is None and task.compared_with == "float32"
