@@ -28,9 +28,11 @@ Verdict Engine::Evaluate(Submission submission, const Progress& progress) {
   if (submission.id.empty()) submission.id = NewId("sub-");
   Verdict verdict = EvaluateOnce(submission, progress);
   if (verdict.error.kind == FailureKind::kDeviceMemory) {
-    // Neither what the judge keeps for speed nor what others take decides whether one finds room.
-    LogInfo("{}: the device's memory was short; judged again alone, with all that can be spared",
+    // Neither what the judge keeps for speed nor what a neighbour took beyond its share decides
+    // whether one finds room.
+    LogInfo("{}: the device's memory was short; judged again when those beside it have ended",
             submission.id);
+    budget_.AwaitHolders([&] { return submission.cancelled && *submission.cancelled; });
     submission.frugal = true;
     submission.attempt = kAttempts;
     verdict = EvaluateOnce(submission, progress);

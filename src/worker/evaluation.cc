@@ -223,9 +223,7 @@ Outcome Evaluation::Prepare() {
                            MemoryNeeded(shape_, slots_, baselines),
                            submission_.frugal,
                            device_->memory_bytes()};
-  // Whether it finds room must not hang on what others take: then it waits until it is alone.
-  share_ = std::make_unique<MemoryBudget::Share>(
-      budget_, submission_.frugal ? MemoryBudget::Share::kAll : needs.bytes);
+  share_ = std::make_unique<MemoryBudget::Share>(budget_, needs.bytes);
   const std::shared_lock device(device_->lock());
   Result<LaneArena> arena = device_->judge().Open(lane_, needs);
   if (!arena.ok()) return InfrastructureFailure(Stage::kLoad, arena.error());

@@ -36,7 +36,7 @@ struct Submission {
   bool profile = false;  ///< what its calls make the device do, once it is judged
   bool ncu = false;      ///< what Nsight Compute says of its kernels; takes the profile too
   std::string sanitize;  ///< a tool of compute-sanitizer to run it under; empty: none
-  bool frugal = false;   ///< alone in the device's memory, of which the judge keeps what it must
+  bool frugal = false;   ///< the judge keeps no device memory beside what it must; slower
   int attempt = 0;       ///< at judging it: each has hidden seeds of its own
   Modes modes;
 

@@ -21,7 +21,7 @@ TEST(MemoryBudget, ALargeClaimIsMetBeforeSmallOnesThatCameLater) {
   std::atomic<int> met{0};
   std::atomic<int> all_was{0};
   std::jthread large([&] {
-    const Share all(&budget, Share::kAll);
+    const Share all(&budget, 1000);
     all_was = ++met;
     Pause();
     EXPECT_EQ(met, 1) << "alone";
@@ -40,6 +40,25 @@ TEST(MemoryBudget, ALargeClaimIsMetBeforeSmallOnesThatCameLater) {
   small.clear();
   EXPECT_EQ(all_was, 1);
   EXPECT_EQ(met, 9);
+}
+
+TEST(MemoryBudget, WhoWaitsForTheHoldersWaitsForNobodyElse) {
+  MemoryBudget budget(100);
+  std::optional<Share> before(std::in_place, &budget, 10);
+  std::atomic<bool> stop{false};
+  std::atomic<bool> through{false};
+  std::jthread waits([&] {
+    budget.AwaitHolders([&] { return stop.load(); });
+    through = true;
+  });
+  Pause();
+  const Share after(&budget, 10);
+  EXPECT_FALSE(through);
+  before.reset();
+  waits.join();
+  EXPECT_TRUE(through) << "although another one holds a share by now";
+  std::jthread stopped([&] { budget.AwaitHolders([&] { return stop.load(); }); });
+  stop = true;
 }
 
 }  // namespace
