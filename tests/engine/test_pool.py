@@ -43,9 +43,9 @@ class ModelNew(torch.nn.Module):
 
 
 def test_what_finds_no_device_memory_is_judged_once_more(run_assay, tmp_path):
-    """What the judge keeps for speed must not decide; the second time it keeps nothing."""
+    """Neither what the judge keeps for speed nor what a neighbour took decides; the second time it keeps nothing."""
     (tmp_path / "submission.py").write_text(SHORT)
     done = run_assay("--log-level", "info", "eval", "--device", DEVICE, "--no-time", "--json", "--task", TASK,
                      tmp_path / "submission.py")
     assert json.loads(done.stdout)["status"] == "out_of_memory"
-    assert done.stderr.count("judged again with all that can be spared") == 1
+    assert done.stderr.count("judged again when those beside it have ended") == 1
