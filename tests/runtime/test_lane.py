@@ -113,7 +113,7 @@ def test_an_expanded_input_counts_as_what_its_copy_takes(tmp_path, native, monke
 
 
 def test_a_slot_of_a_round_may_be_rare(lane):
-    lane.fill(0, [11, 12], rare=1)
+    lane.fill(0, [11, 12], rare=[1])
     plain, rare = (lane.targets(slot)[0].clone() for slot in (0, 1))
     native = tree.flatten(lane.task.draw(12))[1][0]
     assert torch.equal(plain, tree.flatten(lane.task.draw(11))[1][0])
