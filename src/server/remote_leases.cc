@@ -183,7 +183,8 @@ Status RemoteLeases::SetStage(const Delivery& delivery, std::string_view stage) 
   return {};
 }
 
-Status RemoteLeases::End(const Delivery& delivery, std::string outcome, const json::object& body) {
+Status RemoteLeases::End(const Delivery& delivery, const std::string& outcome,
+                         const json::object& body) {
   {
     const std::lock_guard guard(mutex_);
     const HeldPtr held = Find(delivery);

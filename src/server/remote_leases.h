@@ -80,7 +80,7 @@ class RemoteLeases final : public JobLeases {
                                     Seconds timeout);
   void Note(const std::string& trouble);
   Result<Delivery> Take(const std::string& answer, Seconds ttl);
-  Status End(const Delivery& delivery, std::string outcome, const json::object& body);
+  Status End(const Delivery& delivery, const std::string& outcome, const json::object& body);
 
   // With mutex_ held.
   HeldPtr Find(const Delivery& delivery);
