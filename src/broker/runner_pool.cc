@@ -76,7 +76,7 @@ bool RunnerPool::IsFit(const Worker& worker) const {
 
 /// What the check says is the worker's state from then on.
 Status RunnerPool::Check(Worker* worker) {
-  const Status passed = [&]() -> Status {
+  Status passed = [&]() -> Status {
     try {
       return worker->runner->Check(end_checks_);
     } catch (const std::exception& exception) {
