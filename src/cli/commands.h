@@ -61,4 +61,8 @@ void SetUpServiceLogging(const CLI::App* app, bool as_json);
 /// Prints "assay: message" to standard error and returns the exit code that fits the error.
 int Report(const Error& error);
 
+/// The key of a server's client: what `file` holds, else $ASSAY_API_KEY, else empty. Never from the
+/// command line, where every user of the machine can read it. kInvalid: it is none.
+Result<std::string> ReadKey(const std::string& file);
+
 }  // namespace assay

@@ -2,8 +2,10 @@
 
 #include <cstdlib>
 
+#include "base/fd.h"
 #include "base/log.h"
 #include "base/resource.h"
+#include "base/strings.h"
 #include "cli/commands.h"
 #include "server/json_log.h"
 #include "task/repair.h"
@@ -81,6 +83,23 @@ int Report(const Error& error) {
   fmt::print(stderr, "assay: {}\n", error.message);
   const bool usage = error.code == ErrorCode::kInvalid || error.code == ErrorCode::kNotFound;
   return usage ? kExitUsage : kExitInfrastructure;
+}
+
+Result<std::string> ReadKey(const std::string& file) {
+  std::string key;
+  if (!file.empty()) {
+    const Result<std::string> text = ReadFile(file, 4096);
+    if (!text.ok()) return Err(ErrorCode::kInvalid, "{}", text.error().message);
+    key = Trim(*text);
+  } else if (const char* variable = std::getenv("ASSAY_API_KEY"); variable != nullptr) {
+    key = variable;
+  }
+  for (const char c : key)
+    if (c <= ' ' || c > '~')
+      return Err(ErrorCode::kInvalid,
+                 "the key is none: a file with one key alone is expected, as `assay keys new` "
+                 "prints it");
+  return key;
 }
 
 }  // namespace assay

@@ -22,7 +22,7 @@ constexpr Seconds kTimeout{10};
 struct Options {
   std::string url = "http://127.0.0.1:8000";
   std::string key_file;
-  TlsTrust trust;
+  http::TlsTrust trust;
   double interval_s = 2;
   bool once = false;
   bool as_json = false;
@@ -88,10 +88,9 @@ void ReadMetrics(const std::vector<MetricLine>& metrics, Frame* frame) {
   }
 }
 
-Result<Frame> Fetch(const Options& options, const std::string& key) {
+Result<Frame> Fetch(http::Client* client) {
   const auto get = [&](const std::string& path) -> Result<json::object> {
-    ASSAY_ASSIGN_OR_RETURN(const std::string body,
-                           HttpGet(options.url, path, key, kTimeout, options.trust));
+    ASSAY_ASSIGN_OR_RETURN(const std::string body, HttpGet(client, path, kTimeout));
     return ParseJsonObject(body, 64u << 20);
   };
   Frame frame;
@@ -100,8 +99,7 @@ Result<Frame> Fetch(const Options& options, const std::string& key) {
   frame.workers = GetArray(workers, "workers");
   ASSAY_ASSIGN_OR_RETURN(const json::object recent, get("/v1/submissions?limit=50"));
   frame.recent = GetArray(recent, "submissions");
-  ASSAY_ASSIGN_OR_RETURN(const std::string metrics,
-                         HttpGet(options.url, "/metrics", key, kTimeout, options.trust));
+  ASSAY_ASSIGN_OR_RETURN(const std::string metrics, HttpGet(client, "/metrics", kTimeout));
   ReadMetrics(ParseMetrics(metrics), &frame);
   return frame;
 }
@@ -193,8 +191,8 @@ std::string Draw(const Frame& frame, const std::string& url, size_t rows, size_t
   return text;
 }
 
-int ShowOnce(const Options& options, const std::string& key) {
-  Result<Frame> frame = Fetch(options, key);
+int ShowOnce(const Options& options, http::Client* client) {
+  Result<Frame> frame = Fetch(client);
   if (!frame.ok()) return Report(frame.error());
   if (options.as_json) {
     fmt::print("{}\n", PrettyJson(json::object{{"queue", frame->queue},
@@ -235,7 +233,7 @@ class RawTerminal {
   const bool valid_;
 };
 
-int Watch(const Options& options, const std::string& key) {
+int Watch(const Options& options, http::Client* client) {
   struct sigaction action {};
   action.sa_handler = [](int) { stopped = 1; };
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) ::sigaction(number, &action, nullptr);
@@ -245,7 +243,7 @@ int Watch(const Options& options, const std::string& key) {
     ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
     const size_t rows = size.ws_row > 4 ? size.ws_row - 2u : 22;
     const size_t columns = size.ws_col > 20 ? size.ws_col : 80;
-    const Result<Frame> frame = Fetch(options, key);
+    const Result<Frame> frame = Fetch(client);
     const std::string text = frame.ok() ? Draw(*frame, options.url, rows, columns)
                                         : fmt::format("{}\n", frame.error().message);
     fmt::print("\x1b[H\x1b[2J{}q: quit", text);
@@ -260,18 +258,15 @@ int Watch(const Options& options, const std::string& key) {
 }
 
 int Top(const Options& options) {
-  std::signal(SIGPIPE, SIG_IGN);  // HttpGet's wish
-  std::string key;
-  if (!options.key_file.empty()) {
-    Result<std::string> text = ReadFile(options.key_file, 4096);
-    if (!text.ok()) return Report(Error{ErrorCode::kInvalid, text.error().message});
-    key = Trim(*text);
-  } else if (const char* variable = std::getenv("ASSAY_API_KEY"); variable != nullptr) {
-    key = variable;
-  }
+  std::signal(SIGPIPE, SIG_IGN);  // writing to a server that has gone is an error like others
+  const Result<http::ServerAddress> server = http::ParseServerUrl(options.url);
+  if (!server.ok()) return Report(server.error());
+  const Result<std::string> key = ReadKey(options.key_file);
+  if (!key.ok()) return Report(key.error());
+  http::Client client(*server, *key, options.trust);
   const bool terminal = ::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0;
-  return options.once || options.as_json || !terminal ? ShowOnce(options, key)
-                                                      : Watch(options, key);
+  return options.once || options.as_json || !terminal ? ShowOnce(options, &client)
+                                                      : Watch(options, &client);
 }
 
 }  // namespace

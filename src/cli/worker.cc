@@ -35,23 +35,6 @@ struct Options {
   bool as_json = false;
 };
 
-/// Never from the command line, where every user of the machine can read it.
-Result<std::string> ReadKey(const Options& options) {
-  std::string key;
-  if (!options.key_file.empty()) {
-    ASSAY_ASSIGN_OR_RETURN(const std::string text, ReadFile(options.key_file, 4096));
-    key = Trim(text);
-  } else if (const char* variable = std::getenv("ASSAY_API_KEY"); variable != nullptr) {
-    key = variable;
-  }
-  for (const char c : key)
-    if (c <= ' ' || c > '~')
-      return Err(ErrorCode::kInvalid,
-                 "the key is none: a file with one key alone is expected, as `assay keys new` "
-                 "prints it");
-  return key;
-}
-
 std::string HostName() {
   char name[256] = "";
   return ::gethostname(name, sizeof name - 1) == 0 ? name : "worker";
@@ -97,8 +80,8 @@ int RunWorker(Options* options) {
     return Report(status.error());
   const Result<http::ServerAddress> server = http::ParseServerUrl(options->server);
   if (!server.ok()) return Report(server.error());
-  const Result<std::string> key = ReadKey(*options);
-  if (!key.ok()) return Report(Error{ErrorCode::kInvalid, key.error().message});
+  const Result<std::string> key = ReadKey(options->key_file);
+  if (!key.ok()) return Report(key.error());
   if (!key->empty() && server->unix_path.empty() && !server->tls && !IsLoopback(server->host))
     LogWarn("the key goes to {} unencrypted; name the server with https://", server->host);
   CatchSignals();

@@ -39,7 +39,8 @@ std::string WithoutBrackets(const std::string& host) {
 }
 
 Error NobodyThere(const ServerAddress& address, const std::string& why) {
-  return Err(ErrorCode::kUnavailable, "no server at {} ({})", Name(address), why);
+  return Err(ErrorCode::kUnavailable, "no server at {} ({}); `assay serve` starts one",
+             Name(address), why);
 }
 
 /// False at the deadline.
@@ -155,12 +156,12 @@ Result<ServerAddress> ParseServerUrl(const std::string& url) {
 class Client::Connection {
  public:
   static Result<std::unique_ptr<Connection>> Open(const ServerAddress& address,
-                                                  TimePoint deadline) {
+                                                  const TlsTrust& trust, TimePoint deadline) {
     auto connection = std::make_unique<Connection>();
     ASSAY_ASSIGN_OR_RETURN(connection->fd_, address.unix_path.empty()
                                                 ? ConnectTcp(address, deadline)
                                                 : ConnectUnix(address, deadline));
-    if (address.tls) ASSAY_RETURN_IF_ERROR(connection->Secure(address, deadline));
+    if (address.tls) ASSAY_RETURN_IF_ERROR(connection->Secure(address, trust, deadline));
     return connection;
   }
 
@@ -188,12 +189,16 @@ class Client::Connection {
   bool used = false;  ///< an answer came over it, so the server may have closed it since
 
  private:
-  Status Secure(const ServerAddress& address, TimePoint deadline) {
+  Status Secure(const ServerAddress& address, const TlsTrust& trust, TimePoint deadline) {
     const std::unique_ptr<SSL_CTX, FreeSsl> context(::SSL_CTX_new(::TLS_client_method()));
     if (!context) return Err(ErrorCode::kInternal, "TLS: {}", TlsReason());
     ::SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
-    ::SSL_CTX_set_default_verify_paths(context.get());
-    ::SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
+    if (trust.ca_file.empty())
+      ::SSL_CTX_set_default_verify_paths(context.get());
+    else if (::SSL_CTX_load_verify_file(context.get(), trust.ca_file.c_str()) != 1)
+      return Err(ErrorCode::kInvalid, "'{}' holds no certificates", trust.ca_file);
+    ::SSL_CTX_set_verify(context.get(), trust.insecure ? SSL_VERIFY_NONE : SSL_VERIFY_PEER,
+                         nullptr);
     // A write may be taken up again with the bytes elsewhere.
     ::SSL_CTX_set_mode(context.get(),
                        SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
@@ -212,7 +217,7 @@ class Client::Connection {
     if (shaken.ok() && *shaken > 0) return {};
     const long verified = ::SSL_get_verify_result(ssl_.get());
     return NobodyThere(address,
-                       verified != X509_V_OK
+                       verified != X509_V_OK && !trust.insecure
                            ? fmt::format("its certificate is not trusted: {}; $SSL_CERT_FILE names "
                                          "another authority",
                                          ::X509_verify_cert_error_string(verified))
@@ -255,8 +260,8 @@ class Client::Connection {
   std::unique_ptr<SSL, FreeSsl> ssl_;
 };
 
-Client::Client(ServerAddress address, std::string key)
-    : address_(std::move(address)), key_(std::move(key)) {}
+Client::Client(ServerAddress address, std::string key, TlsTrust trust)
+    : address_(std::move(address)), key_(std::move(key)), trust_(std::move(trust)) {}
 
 Client::~Client() = default;
 
@@ -285,7 +290,8 @@ Result<Client::Answer> Client::Exchange(const std::string& request, TimePoint de
       }
     }
     if (error && error != beast::http::error::need_more)
-      return Err(ErrorCode::kProtocol, "the server's answer is not HTTP: {}", error.message());
+      return Err(ErrorCode::kProtocol, "the server's answer is not HTTP{}: {}",
+                 address_.tls ? "" : ", maybe it is https", error.message());
   }
   connection_->used = true;
   Answer answer{static_cast<int>(parser.get().result_int()), std::move(parser.get().body())};
@@ -295,26 +301,39 @@ Result<Client::Answer> Client::Exchange(const std::string& request, TimePoint de
 
 Result<Client::Answer> Client::Post(const std::string& path, const std::string& body,
                                     Seconds timeout) {
+  return Ask(fmt::format("{}Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{}",
+                         Head("POST", path), body.size(), body),
+             timeout);
+}
+
+Result<Client::Answer> Client::Get(const std::string& path, Seconds timeout) {
+  return Ask(Head("GET", path) + "\r\n", timeout);
+}
+
+std::string Client::Head(const char* method, const std::string& path) const {
+  std::string head =
+      fmt::format("{} {}{} HTTP/1.1\r\nHost: {}{}{}\r\n", method, address_.prefix, path,
+                  address_.host, address_.port.empty() ? "" : ":", address_.port);
+  if (!key_.empty()) head += fmt::format("Authorization: Bearer {}\r\n", key_);
+  return head;
+}
+
+Result<Client::Answer> Client::Ask(const std::string& request, Seconds timeout) {
   const TimePoint deadline = DeadlineIn(timeout);
-  std::string request = fmt::format(
-      "POST {}{} HTTP/1.1\r\nHost: {}{}{}\r\nContent-Type: application/json\r\n"
-      "Content-Length: {}\r\n",
-      address_.prefix, path, address_.host, address_.port.empty() ? "" : ":", address_.port,
-      body.size());
-  if (!key_.empty()) request += fmt::format("Authorization: Bearer {}\r\n", key_);
-  request += "\r\n" + body;
   for (;;) {
     const bool used = connection_ != nullptr && connection_->used;
     if (connection_ == nullptr) {
-      ASSAY_ASSIGN_OR_RETURN(connection_,
-                             Connection::Open(address_, std::min(deadline, DeadlineIn(kConnect))));
+      ASSAY_ASSIGN_OR_RETURN(
+          connection_,
+          Connection::Open(address_, trust_, std::min(deadline, DeadlineIn(kConnect))));
     }
     Result<Answer> answer = Exchange(request, deadline);
     if (answer.ok()) return answer;
     connection_.reset();
     if (!used || answer.error().code != ErrorCode::kClosed)
       return answer.error().code == ErrorCode::kClosed
-                 ? NobodyThere(address_, answer.error().message)
+                 ? NobodyThere(address_,
+                               answer.error().message + (address_.tls ? "" : ", maybe it is https"))
                  : answer.error();
   }
 }

@@ -20,13 +20,17 @@ struct ServerAddress {
 /// "http://host:port", "https://host:port/prefix", "unix:/path". kInvalid says what is expected.
 Result<ServerAddress> ParseServerUrl(const std::string& url);
 
+/// Whom to believe that it is the server, with https.
+struct TlsTrust {
+  std::string ca_file;    ///< PEM; empty: the system's authorities, or those of $SSL_CERT_FILE
+  bool insecure = false;  ///< anybody
+};
+
 /// Asks one server, over one connection that is kept open. Blocks; for one thread at a time.
-///
-/// Certificates of https are checked against the system's, or those of $SSL_CERT_FILE.
 class Client {
  public:
-  /// `key`: sent as bearer token unless empty.
-  Client(ServerAddress address, std::string key);
+  /// `key`: sent as bearer token unless empty; it has no line ends.
+  Client(ServerAddress address, std::string key, TlsTrust trust = {});
   ~Client();
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
@@ -35,17 +39,22 @@ class Client {
     int status = 0;
     std::string body;
   };
-  /// POSTs JSON. A connection that the server closed meanwhile is replaced, and the request sent
+  /// A connection that the server closed meanwhile is replaced, and the request sent
   /// again: it must be one that may come twice. kUnavailable: nobody answers there; kTimeout,
   /// kProtocol. Any answer is an answer, whatever its status.
+  Result<Answer> Get(const std::string& path, Seconds timeout);
+  /// The same with JSON.
   Result<Answer> Post(const std::string& path, const std::string& body, Seconds timeout);
 
  private:
   class Connection;
+  Result<Answer> Ask(const std::string& request, Seconds timeout);
+  [[nodiscard]] std::string Head(const char* method, const std::string& path) const;
   Result<Answer> Exchange(const std::string& request, TimePoint deadline);
 
   const ServerAddress address_;
   const std::string key_;
+  const TlsTrust trust_;
   std::unique_ptr<Connection> connection_;
 };
 

@@ -184,9 +184,9 @@ def test_top_speaks_https_with_whom_it_believes(serve, certificate, new_key, run
         code, text = top(host, "--ca-file", cert)
         assert code == 0 and "echo" in text, text
     code, text = top("localhost")
-    assert code == 3 and "not believed" in text and "self" in text, text
+    assert code == 3 and "not trusted" in text and "self" in text, text
     code, text = top("127.1", "--ca-file", cert)  # the same server by a name that its certificate does not have
-    assert code == 3 and "not believed" in text and "mismatch" in text, text
+    assert code == 3 and "not trusted" in text and "mismatch" in text, text
     assert top("localhost", "--insecure")[0] == 0
     assert top("localhost", "--ca-file", key)[0] == 2
     code, text = top("localhost", scheme="http")
