@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "base/host.h"
 #include "base/log.h"
 #include "broker/instruments.h"
 
@@ -13,8 +14,6 @@ namespace {
 constexpr std::chrono::milliseconds kSweepPeriod{100};
 constexpr double kDrainingRetryS = 10;  ///< a restart takes about as long as importing torch
 constexpr double kMaxRetryS = 300;
-
-double UnixNow() { return Seconds(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
 /// The documents of the protocols, written by the broker's writer.
 class Documents final : public DocumentStore {

@@ -4,7 +4,7 @@
 #include <map>
 #include <thread>
 
-#include "base/fd.h"
+#include "base/host.h"
 #include "base/log.h"
 #include "base/strings.h"
 #include "broker/runner_pool.h"
@@ -34,11 +34,6 @@ struct Options {
   bool log_json = false;
   bool as_json = false;
 };
-
-std::string HostName() {
-  char name[256] = "";
-  return ::gethostname(name, sizeof name - 1) == 0 ? name : "worker";
-}
 
 void Announce(const Options& options, const std::vector<std::shared_ptr<JobRunner>>& runners) {
   json::array names;

@@ -1,7 +1,4 @@
-#include <unistd.h>
-
-#include <array>
-
+#include "base/host.h"
 #include "kernelgym/service.h"
 #include "kernelgym/shapes.h"
 
@@ -11,14 +8,6 @@ namespace {
 std::string Optional(const http::Request& request, std::string_view name) {
   const auto value = request.Query(name);
   return value ? std::string(*value) : "";
-}
-
-const std::string& HostName() {
-  static const std::string name = [] {
-    std::array<char, 256> text{};
-    return gethostname(text.data(), text.size() - 1) == 0 ? std::string(text.data()) : "localhost";
-  }();
-  return name;
 }
 
 }  // namespace

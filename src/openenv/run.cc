@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "base/hash.h"
+#include "base/host.h"
 #include "base/log.h"
 #include "base/log_request.h"
 #include "openenv/extract.h"
@@ -17,8 +18,6 @@ constexpr size_t kLargestGap = 8;
 // Between two tries to get a submission into a full queue.
 constexpr Seconds kShortestRetry{0.25};
 constexpr Seconds kLongestRetry{5};
-
-double UnixNow() { return Seconds(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
 }  // namespace
 

@@ -1,11 +1,11 @@
 #include "server/service.h"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <filesystem>
 
 #include "api/api.h"
+#include "base/host.h"
 #include "base/log.h"
 #include "broker/request_task.h"
 #include "kernelgym/kernelgym.h"
@@ -17,13 +17,6 @@
 
 namespace assay {
 namespace {
-
-std::string HostName() {
-  char name[256] = "";
-  return ::gethostname(name, sizeof name - 1) == 0 ? name : "localhost";
-}
-
-double UnixNow() { return Seconds(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
 json::object WorkerJson(const RunnerPool::WorkerState& state) {
   return {{"name", state.name},
