@@ -95,8 +95,12 @@ constexpr const char* kOwnInit = R"py(
 if "get_init_inputs" in globals():
     _assay_init = {entry}.__init__
 
-    def _assay_own_init(self, *_):
-        _assay_init(self, *get_init_inputs())
+    def _assay_own_init(self, *_, **__):
+        match list(get_init_inputs()):
+            case [[], dict() as named]:
+                _assay_init(self, **named)
+            case positional:
+                _assay_init(self, *positional)
 
     {entry}.__init__ = _assay_own_init
 )py";
@@ -167,7 +171,7 @@ if "get_init_inputs" not in globals():
 
 
 class AssayReference(_assay_torch.nn.Module):
-    def __init__(self, *init_inputs):
+    def __init__(self, *init_inputs, **named):
         super().__init__()
 
     def forward(self, *cases):

@@ -133,8 +133,16 @@ def random_state() -> list:
     return state
 
 
+def construct(cls: type, init_inputs: list) -> torch.nn.Module:
+    """``cls(*init_inputs)``; where they are ``[[], {...}]``, as KernelBook writes arguments by name, ``cls(**{...})``."""
+    match init_inputs:
+        case [[], dict() as named]:
+            return cls(**named)
+    return cls(*init_inputs)
+
+
 def build(cls: type, init_inputs: list, seed: int, device: str) -> torch.nn.Module:
-    """Constructs ``cls(*init_inputs)`` from ``seed`` on ``device``.
+    """Constructs ``cls`` with ``init_inputs`` from ``seed`` on ``device``.
 
     Parameters are drawn on the device itself (gigabytes of them would take seconds on the CPU);
     a constructor that cannot run under a default device is built on the CPU and moved.
@@ -143,12 +151,12 @@ def build(cls: type, init_inputs: list, seed: int, device: str) -> torch.nn.Modu
     with torch.no_grad():
         try:
             with torch.device(device):
-                model = cls(*init_inputs)
+                model = construct(cls, init_inputs)
         except Exception:
             if device == "cpu":
                 raise
             seed_everything(seed)
-            model = cls(*init_inputs)
+            model = construct(cls, init_inputs)
         return model.to(device) if hasattr(model, "to") else model
 
 

@@ -457,7 +457,7 @@ def trace_task(source: str, entry: str = "Model", size: str = "gpu", real: bool 
         modules.seed_everything(1)
         # The inputs are drawn under the recorder: it then knows index tensors and triangles.
         with torch.no_grad(), fake or contextlib.nullcontext():
-            model = getattr(module, entry)(*module.get_init_inputs())
+            model = modules.construct(getattr(module, entry), list(module.get_init_inputs()))
             with recorder if fake else contextlib.nullcontext():
                 inputs = list(module.get_inputs())
             recorder.ops.clear()

@@ -63,19 +63,20 @@ def get_init_inputs():
 """
 
 
-@pytest.mark.parametrize("right", [True, False])
-def test_inline_cases(gym, right):
+@pytest.mark.parametrize("right, arguments", [(True, "[3]"), (False, "[3]"), (True, "[[], {'factor': 3}]")])
+def test_inline_cases(gym, right, arguments):
     """Tensors, typed tensors, scalars and several results; two cases of different shapes."""
     cases = [{"inputs": [[1.0, 2.0], 2], "outputs": [[6.0, 12.0], 2.0]},
              {"inputs": [[[1, 2], [3, 4]], 1],
               "outputs": [{"data": [[3, 6], [9, 12 if right else 13]], "dtype": "int64"}, 2.0]}]
-    reply = gym.post("/evaluate", {"task_id": f"inline-{right}", "workflow": "kernel_simple",
-                                   "kernel_code": SCALE, "cases": cases})
+    reply = gym.post("/evaluate", {"task_id": f"inline-{right}-{len(arguments)}", "workflow": "kernel_simple",
+                                   "kernel_code": SCALE.replace("[3]", arguments), "cases": cases})
     assert reply.body["correctness"] is right, reply.body
     assert reply.body["metadata"]["num_cases"] == 2
 
 
-def test_cases_code(gym):
+@pytest.mark.parametrize("arguments", ["[3]", "[[], {'factor': 3}]"])
+def test_cases_code(gym, arguments):
     """Cases that the requester vouches for: fresh inputs for each trial, any Python."""
     cases = """
 import torch
@@ -88,9 +89,9 @@ def get_cases():
     return cases
 
 def get_init_inputs():
-    return [3]
-"""
-    reply = gym.post("/workflow/submit", {"workflow": "kernel_simple", "task_id": "code-1",
+    return ARGUMENTS
+""".replace("ARGUMENTS", arguments)
+    reply = gym.post("/workflow/submit", {"workflow": "kernel_simple", "task_id": f"code-{len(arguments)}",
                                           "payload": {"kernel_code": SCALE, "cases_code": cases}})
     assert reply.body["result"]["correctness"] is True, reply.body
     assert reply.body["result"]["metadata"]["cases_source"] == "cases_code"
