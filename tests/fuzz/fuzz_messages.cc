@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,7 +19,7 @@
 namespace assay {
 namespace {
 
-/// Takes every submission and ends it at once, without a judgement.
+/// Takes every submission and ends it at once, without a judgement. Thread-safe, as documents are.
 class FakeJobs final : public JobService {
  public:
   Result<Job> Submit(JobRequest request) override {
@@ -30,14 +31,19 @@ class FakeJobs final : public JobService {
     job.verdict = {{"schema", "assay.verdict/1"},
                    {"status", "cancelled"},
                    {"error", {{"kind", "cancelled"}, {"name", "fuzz"}, {"message", "fuzz"}}}};
+    const std::lock_guard guard(mutex_);
     last_ = job;
     return job;
   }
   Result<Job> Get(const std::string& id) override {
+    const std::lock_guard guard(mutex_);
     if (id != last_.request->id) return Err(ErrorCode::kNotFound, "no job '{}'", id);
     return last_;
   }
-  std::vector<Job> List(const JobQuery&) override { return {last_}; }
+  std::vector<Job> List(const JobQuery&) override {
+    const std::lock_guard guard(mutex_);
+    return {last_};
+  }
   Status Cancel(const std::string&) override { return {}; }
   Result<std::shared_ptr<void>> WhenDone(const std::string& id,
                                          std::function<void(const Job&)> done) override {
@@ -53,29 +59,35 @@ class FakeJobs final : public JobService {
   double retry_after_s() override { return 1; }
 
  private:
+  std::mutex mutex_;
   Job last_;
 };
 
+/// Thread-safe: KernelGYM's service has threads of its own.
 class FakeDocuments final : public DocumentStore {
  public:
   Status Put(const std::string& kind, const std::string& id,
              const json::object& document) override {
+    const std::lock_guard guard(mutex_);
     if (documents_.size() > 256) documents_.clear();
     documents_[kind + "\n" + id] = document;
     return {};
   }
   Result<json::object> Get(const std::string& kind, const std::string& id) override {
+    const std::lock_guard guard(mutex_);
     const auto found = documents_.find(kind + "\n" + id);
     if (found == documents_.end()) return Err(ErrorCode::kNotFound, "no document");
     return found->second;
   }
   Status Delete(const std::string& kind, const std::string& id) override {
+    const std::lock_guard guard(mutex_);
     documents_.erase(kind + "\n" + id);
     return {};
   }
   std::vector<std::string> List(const std::string&, size_t) override { return {}; }
 
  private:
+  std::mutex mutex_;
   std::map<std::string, json::object> documents_;
 };
 
