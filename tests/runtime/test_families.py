@@ -47,16 +47,23 @@ def test_inputs_that_share_memory_stay():
     assert families.kinds_of([x, x[:32], normal(64, 64, seed=1)]) == ["fixed", "fixed", "normal"]
 
 
-def test_signed_covers_both_signs_and_scaled_every_magnitude():
-    x = uniform(1 << 16)
+ON_GPU = pytest.param("cuda", marks=[pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("device", ["cpu", ON_GPU])
+def test_signed_covers_both_signs_and_scaled_every_magnitude(device, dtype):
+    x = uniform(1 << 16).to(device, dtype)
     signed = families.transform(["uniform"], [x], "signed")[0]
+    assert torch.equal(signed, x * 8 - 4)
     assert signed.min() < -3.9 and signed.max() > 3.9 and abs(float(signed.mean())) < 0.1
     torch.manual_seed(3)
     scaled = families.transform(["uniform"], [x], "scaled")[0]
-    exponents = scaled.abs().log2()
+    assert scaled.dtype == dtype and scaled.device == x.device
+    exponents = scaled.abs().double().log2()
     assert exponents.min() >= -6 and exponents.max() <= 6
     assert abs(float((scaled > 0).float().mean()) - 0.5) < 0.02
-    histogram = torch.histc(exponents, 12, -6, 6) / scaled.numel()
+    histogram = torch.histc(exponents.cpu(), 12, -6, 6) / scaled.numel()
     assert float((histogram - 1 / 12).abs().max()) < 0.01
 
 

@@ -19,6 +19,11 @@ So in timed rounds, which use the task's own inputs, some of the calls are rare,
 
 import torch
 
+try:
+    from . import fast_random
+except ImportError:  # no Triton here: the same family by tensor operations
+    fast_random = None
+
 NATIVE, SIGNED, SCALED, RARE = "native", "signed", "scaled", "rare"
 OTHERS = (RARE, SIGNED, SCALED)
 RARE_ELEMENTS = 32  # of a tensor, or one of 16
@@ -70,10 +75,13 @@ def transform(kinds: list[str], tensors: list[torch.Tensor], family: str) -> lis
 
 
 def _transformed(kind: str, tensor: torch.Tensor, family: str) -> torch.Tensor:
+    # Tensors may be gigabytes: as few passes as can be.
     if family == SIGNED:
-        return (tensor * 8).sub_(4) if kind == "uniform" else tensor * 2
+        return torch.add(torch.tensor(-4.0), tensor, alpha=8) if kind == "uniform" else tensor * 2
     drawn = torch.empty_like(tensor).uniform_(-2 * EXPONENT, 2 * EXPONENT)
-    return drawn.abs().sub_(EXPONENT).exp2_().copysign_(drawn)  # tensors may be gigabytes
+    if drawn.is_cuda and fast_random is not None and drawn.dtype in fast_random.DTYPES:
+        return fast_random.exp2_of_size_(drawn, EXPONENT)
+    return drawn.abs().sub_(EXPONENT).exp2_().copysign_(drawn)
 
 
 def _mixed(numbers: torch.Tensor) -> torch.Tensor:

@@ -54,6 +54,21 @@ def _draw(out_ptr, keys_ptr, stride, stream, n, NORMAL: tl.constexpr, BELOW_ONE:
     tl.store(out_ptr + at + 3 * BLOCK, d, mask=at + 3 * BLOCK < n)
 
 
+@triton.jit
+def _exp2_of_size(values_ptr, n, less, BLOCK: tl.constexpr):
+    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(values_ptr + at, mask=at < n, other=0.0).to(tl.float32)
+    size = tl.exp2(tl.abs(value) - less)
+    tl.store(values_ptr + at, tl.where(value < 0, -size, size), mask=at < n)
+
+
+def exp2_of_size_(values: torch.Tensor, less: float) -> torch.Tensor:
+    """2^(|v| - ``less``) with the sign of v in place of each v of a dense tensor of one of DTYPES."""
+    n = values.numel()
+    _exp2_of_size[(triton.cdiv(n, BLOCK),)](values, n, less, BLOCK=BLOCK)
+    return values
+
+
 def keys(seeds: list[int]) -> torch.Tensor:
     """The kernel's keys of some seeds, on the device."""
     values = [(seed & ((1 << KEY_BITS) - 1)) | (1 << KEY_BITS) for seed in seeds]

@@ -10,6 +10,7 @@ import triton.language as tl
 
 BLOCK = 1024
 LOOPS = 32  # blocks a program reads: few partial results, and enough programs for small outputs
+ERRORS_BLOCK, ERRORS_LOOPS = 256, 64  # seven running figures of an element: twice as fast as with more in registers
 FIGURES = 8
 
 
@@ -113,13 +114,13 @@ def _beyond(y_ptr, e_ptr, tol, out_ptr, n, BLOCK: tl.constexpr, LOOPS: tl.conste
     tl.store(out_ptr + pid, tl.sum(count, 0))
 
 
-def _partials(n: int, device) -> torch.Tensor:
-    return torch.empty((triton.cdiv(n, BLOCK * LOOPS), FIGURES), dtype=torch.float64, device=device)
+def _partials(n: int, each: int, device) -> torch.Tensor:
+    return torch.empty((triton.cdiv(n, each), FIGURES), dtype=torch.float64, device=device)
 
 
 def moments(x: torch.Tensor) -> tuple[float, float, float]:
     """(count, sum, sum of squares) of the finite elements of a flat contiguous tensor."""
-    out = _partials(x.numel(), x.device)
+    out = _partials(x.numel(), BLOCK * LOOPS, x.device)
     _moments[(out.shape[0],)](x, out, x.numel(), BLOCK=BLOCK, LOOPS=LOOPS, FIGURES=FIGURES)
     return tuple(out[:, :3].sum(0).tolist())
 
@@ -127,9 +128,10 @@ def moments(x: torch.Tensor) -> tuple[float, float, float]:
 def errors(y: torch.Tensor, eager: torch.Tensor, exact: torch.Tensor, scale: float, tol: float) -> list[float]:
     """[max r(y), max r(e), max abs, max rel, sum of squared errors, the same of eager, misplaced]
     of flat contiguous tensors of one length."""
-    out = _partials(y.numel(), y.device)
+    block, loops = ERRORS_BLOCK, ERRORS_LOOPS
+    out = _partials(y.numel(), block * loops, y.device)
     numbers = torch.tensor([scale, tol], dtype=torch.float64, device=y.device)
-    _errors[(out.shape[0],)](y, eager, exact, numbers, out, y.numel(), BLOCK=BLOCK, LOOPS=LOOPS, FIGURES=FIGURES)
+    _errors[(out.shape[0],)](y, eager, exact, numbers, out, y.numel(), BLOCK=block, LOOPS=loops, FIGURES=FIGURES)
     return out[:, :4].amax(0).tolist() + out[:, 4:7].sum(0).tolist()
 
 
