@@ -156,7 +156,8 @@ size_t ErrorOffset(std::string_view text) {
 
 std::string DocsPage(const Settings& settings) {
   std::string rows;
-  for (const auto& [path, item] : OpenApi(settings).at("paths").as_object())
+  const json::object document = OpenApi(settings);  // outlives the loop over a part of it
+  for (const auto& [path, item] : document.at("paths").as_object())
     for (const auto& [method, operation] : item.as_object()) {
       std::string verb(method);
       for (char& c : verb) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));

@@ -276,6 +276,15 @@ TEST_F(RoutesTest, TaskApi) {
   EXPECT_EQ(GetArray(Body(Post("/kernel_env/tasks", R"({"split": "assay"})")), "tasks").size(), 1u);
 }
 
+TEST_F(RoutesTest, ThePagesOfTheApi) {
+  for (const char* path : {"/docs", "/redoc"}) {
+    const http::Response page = Get(path);
+    EXPECT_EQ(page.status, 200);
+    EXPECT_THAT(page.body, ::testing::HasSubstr("<td>POST</td><td><code>/reset</code></td>"));
+    EXPECT_TRUE(page.body.ends_with("</html>\n"));
+  }
+}
+
 TEST_F(RoutesTest, ThePageAndItsRoutes) {
   const http::Response home = Get("/web");
   EXPECT_EQ(home.status, 307);

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -23,6 +24,21 @@ def test_ready_line_and_status(serve):
     assert "assay_http_connections" in text
     with Client(server.ready["kernelgym_port"]) as client:
         assert client.request("GET", "/health")[0] == 200
+
+
+def test_every_route_that_can_be_read_answers(serve):
+    """Those that a document lists, and the pages that none does."""
+    server = serve()
+    paths = ["/", "/docs", "/redoc", "/web/"]
+    for document in ("/openapi.json", "/v1/openapi.json"):
+        listed = json.loads(server.request("GET", document)[2])["paths"]
+        paths += [path for path, item in listed.items() if "get" in item]
+    assert len(paths) > 20
+    for path in paths:
+        if path.endswith(("/events", "/mcp")):  # streams
+            continue
+        assert server.request("GET", re.sub(r"{[^}]*}", "x", path))[0] < 500, path
+    assert server.request("GET", "/healthz")[0] == 200
 
 
 @pytest.mark.parametrize("arguments, words", [
