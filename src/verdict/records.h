@@ -13,7 +13,7 @@
 #include "profile/profile.h"
 #include "roofline/report.h"
 #include "timing/memory_growth.h"
-#include "timing/statistics.h"
+#include "timing/clocks.h"
 #include "timing/timer_report.h"
 #include "tools/ncu.h"
 #include "tools/sanitizer.h"

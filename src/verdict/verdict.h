@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "timing/clocks.h"
 #include "timing/statistics.h"
 #include "verdict/records.h"
 

@@ -286,9 +286,10 @@ TEST(Decide, ALyingClockIsFlaggedAndGainsNothing) {
   EXPECT_THAT(verdict.flags, Contains("clock_disagrees"));
   EXPECT_FALSE(verdict.candidate_clock.agree);
   EXPECT_LT(verdict.speedup.value, honest);
-  // Claiming more than the outside clock is no offence.
-  for (RoundClock& round : records.timing.candidate) round.inside_us.assign(64, 100);
-  EXPECT_THAT(Decide(records).flags, Not(Contains("clock_disagrees")));
+  // Nor can calls take longer than the round that they were in.
+  for (RoundClock& round : records.timing.candidate) round.inside_us.assign(64, 1e6);
+  EXPECT_THAT(Decide(records).flags, Contains("clock_disagrees"));
+  EXPECT_LT(Decide(records).speedup.value, honest);
 }
 
 TEST(Decide, WideIntervalsAreNoisy) {

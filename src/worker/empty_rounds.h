@@ -3,7 +3,7 @@
 #include <deque>
 #include <vector>
 
-#include "timing/statistics.h"
+#include "timing/clocks.h"
 
 namespace assay {
 
