@@ -88,6 +88,13 @@ Outcome CandidateSession::FromError(const Error& error, Stage stage, Seconds lim
                                       device_->limits().memory_bytes >> 20);
         return failure;
       }
+      if (process_->closed_channel()) {
+        failure.kind = FailureKind::kCrash;
+        failure.name = "closed_channel";
+        failure.message =
+            "the process closed the descriptors that it answers by; close only what you opened";
+        return failure;
+      }
       // From inside its pid namespace nothing can send SIGKILL to the process: someone else did.
       if (exit.signal == SIGKILL && killed_is_foreign_)
         return InfrastructureFailure(

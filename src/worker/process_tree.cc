@@ -39,12 +39,18 @@ void AppendChildren(pid_t pid, std::vector<pid_t>* out) {
   });
 }
 
+/// The fields of a stat file behind the name, from the state on; "" when the thread is gone.
+std::string FieldsIn(const std::string& path) {
+  Result<std::string> text = ReadFile(path);
+  if (!text.ok()) return "";
+  const size_t end = text->rfind(')');  // the name may hold anything, parentheses included
+  return end == std::string::npos || end + 2 >= text->size() ? "" : text->substr(end + 2);
+}
+
 /// 'R', 'S', 'D', 'T', 'Z', ... or 0 when the thread is gone.
 char StateIn(const std::string& path) {
-  Result<std::string> text = ReadFile(path);
-  if (!text.ok()) return 0;
-  const size_t end = text->rfind(')');  // the name may hold anything, parentheses included
-  return end == std::string::npos || end + 2 >= text->size() ? '\0' : (*text)[end + 2];
+  const std::string fields = FieldsIn(path);
+  return fields.empty() ? '\0' : fields.front();
 }
 
 bool IsStopped(char state) {
@@ -140,6 +146,14 @@ uint64_t RunTimeNs(pid_t pid) {
         sum += std::strtoull(text->c_str(), nullptr, 10);
     });
   return sum;
+}
+
+bool IsEnding(pid_t pid) {
+  constexpr uint64_t kExiting = 0x4;  // PF_EXITING of the kernel's sched.h
+  const std::string text = FieldsIn(fmt::format("/proc/{}/stat", pid));
+  const auto fields = Split(text, ' ');
+  if (fields.size() <= 6) return true;
+  return (std::strtoull(std::string(fields[6]).c_str(), nullptr, 10) & kExiting) != 0;
 }
 
 bool ConsumeStop(int pidfd) {

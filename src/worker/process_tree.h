@@ -27,6 +27,9 @@ void ContinueTree(pid_t pid, int pidfd, bool with_children);
 /// still.
 uint64_t RunTimeNs(pid_t pid);
 
+/// Whether the kernel is ending `pid`, or has ended it.
+bool IsEnding(pid_t pid);
+
 /// Takes the news of a child that it has stopped or gone on; false when there is none. After it was
 /// taken from a stopped child, new news means that the child has run.
 bool ConsumeStop(int pidfd);

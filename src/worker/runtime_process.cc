@@ -17,6 +17,11 @@ constexpr Seconds kDeathCheck{0.02};
 /// to date. Work between rounds would take milliseconds.
 constexpr uint64_t kSettlingNs = 300'000;
 
+/// How long a process may take to end once its channel is closed; one that has begun to end frees
+/// a device's memory first.
+constexpr Seconds kClosing{0.5};
+constexpr Seconds kEnding{20};
+
 }  // namespace
 
 RuntimeProcess::~RuntimeProcess() {
@@ -76,10 +81,12 @@ void RuntimeProcess::Kill() {
 
 Error RuntimeProcess::Died() {
   if (process_.running()) {
-    Result<ExitStatus> status = process_.Wait(DeadlineIn(Seconds(0.5)));
+    Result<ExitStatus> status = process_.Wait(DeadlineIn(kClosing));
+    if (!status.ok() && IsEnding(process_.pid())) status = process_.Wait(DeadlineIn(kEnding));
     if (status.ok()) {
       exit_ = *status;
     } else {
+      closed_channel_ = true;
       Kill();
       return Err(ErrorCode::kClosed, "the process closed its channel");
     }

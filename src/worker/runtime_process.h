@@ -51,6 +51,8 @@ class RuntimeProcess {
   bool Alive();
   /// How it ended, once a call failed with kClosed or after Kill.
   [[nodiscard]] const ExitStatus& exit() const { return exit_; }
+  /// Whether it had to be killed because it had closed its channel and went on.
+  [[nodiscard]] bool closed_channel() const { return closed_channel_; }
   void Kill();
 
   /// Begins a series of rounds: the process waits for go. Call after the channel said "rounds".
@@ -103,6 +105,7 @@ class RuntimeProcess {
   std::shared_ptr<CapturedOutput> out_;
   std::shared_ptr<CapturedOutput> err_;
   ExitStatus exit_;
+  bool closed_channel_ = false;
   std::string folder_;
   uint32_t round_ = 0;
   int children_seen_ = 0;
