@@ -31,8 +31,6 @@ TEST(Confine, OrdinaryWorkIsPossible) {
     // A shell, a pipe, a child, the links /bin and /dev/fd, the user's name.
     if (std::system("test \"$(cat /dev/fd/0 < /dev/null | wc -c)\" = 0") != 0)
       wrong += "no shell; ";
-    const UniqueFd memory(::memfd_create("x", MFD_CLOEXEC));
-    if (::ftruncate(memory.get(), 4096) != 0) wrong += "no memfd; ";
     const UniqueFd shared(::shm_open("/x", O_CREAT | O_RDWR, 0600));
     if (report.private_root && !shared.valid()) wrong += "no shared memory; ";
     // Compiled code is loaded from the work folder.

@@ -24,7 +24,7 @@ struct Group {
   std::initializer_list<int> calls;
 };
 
-constexpr int kStatmount = 457, kListmount = 458, kOpenTreeAttr = 467;
+constexpr int kMemfdSecret = 447, kStatmount = 457, kListmount = 458, kOpenTreeAttr = 467;
 
 const Group kRefused[] = {
     {"reads or steers other processes",
@@ -40,6 +40,8 @@ const Group kRefused[] = {
      {SCMP_SYS(name_to_handle_at), SCMP_SYS(open_by_handle_at)}},
     {"kernel keyrings are not namespaced",
      {SCMP_SYS(keyctl), SCMP_SYS(add_key), SCMP_SYS(request_key)}},
+    {"memory that belongs to no process, so that nobody can say whose it is",
+     {SCMP_SYS(memfd_create), kMemfdSecret, SCMP_SYS(shmget), SCMP_SYS(msgget)}},
     {"large attack surface that kernels for a GPU do not need",
      {SCMP_SYS(bpf), SCMP_SYS(perf_event_open), SCMP_SYS(userfaultfd), SCMP_SYS(io_uring_setup),
       SCMP_SYS(io_uring_enter), SCMP_SYS(io_uring_register), SCMP_SYS(fanotify_init),
