@@ -312,8 +312,10 @@ void Evaluation::NoteSwitches() {
 }
 
 Outcome Evaluation::Load() {
-  leased_at_ = Clock::now();
-  paused_at_lease_ = device_->background().Paused();
+  if (!replaced_) {  // the time that was asked for is that of all its processes
+    leased_at_ = Clock::now();
+    paused_at_lease_ = device_->background().Paused();
+  }
   session_ = NewSession();
   CandidateSession::LoadOptions options;
   options.source = submission_.source;

@@ -99,8 +99,13 @@ Outcome Evaluation::TimeMore() {
 /// called, so it has compiled, and was right. With new weights, for their seed is that of a random
 /// submission's draws too, and those of the process before would come again.
 Outcome Evaluation::LoadAgain() {
+  const TimePoint begin = Clock::now();
   if (const Status leased = LeaseAnother(); !leased.ok())
     return InfrastructureFailure(Stage::kTime, leased.error());
+  // What the process before may have written there, for this one to find.
+  if (const Status erased = device_->judge().EraseOutputs(lane_); !erased.ok())
+    return InfrastructureFailure(Stage::kTime, erased.error());
+  leased_at_ += Clock::now() - begin;  // that time was not the submission's
   if (Outcome outcome = Load(); !Passed(outcome)) return outcome;
   if (Outcome outcome = NewWeights(); !Passed(outcome)) return outcome;
   if (Outcome outcome = Fill(seeds_.Next("trial", 1), kNativeFamily); !Passed(outcome))

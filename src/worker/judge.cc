@@ -258,6 +258,12 @@ Result<Comparison> Judge::Verify(int lane, uint32_t slot, const ResultPlaces& re
   return ReadComparison(GetObject(reply.body, "result"));
 }
 
+Status Judge::EraseOutputs(int lane) {
+  ASSAY_ASSIGN_OR_RETURN(const Message reply, Call({{"op", "erase_outputs"}, {"lane", lane}}));
+  static_cast<void>(reply);
+  return {};
+}
+
 Status Judge::Remember(int lane, uint32_t slot) {
   ASSAY_ASSIGN_OR_RETURN(const Message reply,
                          Call({{"op", "remember"}, {"lane", lane}, {"slot", slot}}));

@@ -198,6 +198,11 @@ class Judge:
         self._trim()
         return {"result": result, **quiet}
 
+    def op_erase_outputs(self, request: dict) -> dict:
+        """Between two processes of one submission: nothing that one wrote is there for the other."""
+        self.lanes[request["lane"]].erase_outputs()
+        return {}
+
     def op_remember(self, request: dict) -> dict:
         self.lanes[request["lane"]].remember(request["slot"])
         return {}

@@ -141,6 +141,11 @@ class Lane:
         size = self.task.output_bytes
         self.outputs.memory[first * size : (first + count) * size].fill_(POISON)
 
+    def erase_outputs(self) -> None:
+        """All of the memory that candidates write, also what no output stands in."""
+        self.outputs.memory.fill_(POISON)
+        self.task.synchronize()
+
     def results(
         self, slot: int, places: list[int], strides: list[int], family: str = families.NATIVE
     ) -> list[torch.Tensor]:

@@ -23,8 +23,9 @@ first. Beside that, calls must differ as the reference's do (``repeats``): one s
 a few in turns, is no draw. A constant and the mean fail by every figure.
 
 A timed round shows one draw on inputs of its own. There a figure of an honest submission lies outside of
-all m null draws in one of m + 1 rounds on either side; too often is too often at ALPHA_SINGLES
-(``Singles``; no single round decides, for a whole batch may be dropped at once). And its noise must not be
+all m null draws in one of m + 1 rounds on either side; too often is too often at ALPHA_SINGLES / rounds
+(``Singles``; no single round decides, for a whole batch may be dropped at once. Both sides of about 25
+figures are asked after every round: one honest submission in 50 000 is refused). And its noise must not be
 that of an earlier call (``Remembered``): a mask that was drawn once and is applied to every input is found
 by its correlation.
 
@@ -41,7 +42,7 @@ import math
 import torch
 
 ALPHA = 1e-7  # chance that one figure of an honest submission is refused
-ALPHA_SINGLES = 1e-6  # the same over all timed rounds
+ALPHA_SINGLES = 1e-7  # the same of one side of a figure after the first timed round; after n a n-th of it
 SIGMAS = 10.0  # of a correlation between two calls
 BINS = 8
 CLIP = 8.0  # of a standard score: heavy tails would drown everything else
@@ -52,7 +53,7 @@ MARGIN = 1e-3  # of a share: rounding moves a few elements over a border
 FEW_ELEMENTS = 1 << 11  # fewer say less each time; they are drawn twice as often
 SLOW_US = 50e3  # a slower reference is drawn from less often
 HUGE = 1e30
-REMEMBERED = 64  # calls whose noise is kept
+REMEMBERED = 32  # calls whose noise is kept, of the first and of the latest
 
 
 def draw_counts(elements: int, reference_us: float) -> tuple[int, int, int]:
@@ -254,7 +255,8 @@ class Remembered:
     """The noise of a submission's earlier calls, on other inputs, and of the reference's draws there."""
 
     def __init__(self):
-        self.calls: list[tuple[torch.Tensor, list[torch.Tensor]]] = []
+        self.first: list[tuple[torch.Tensor, list[torch.Tensor]]] = []
+        self.latest: collections.deque = collections.deque(maxlen=REMEMBERED)
 
     def comes_back(self, reference: Reference, null: Draws, own: Draws) -> bool:
         """Whether the noise of the candidate's first draw is that of an earlier call. Keeps it for later
@@ -262,14 +264,13 @@ class Remembered:
         noise = reference.noise(own.values[0])
         drawn = [reference.noise(y) for y in null.values[:8]]
         found = False
-        for earlier, references in self.calls:
+        for earlier, references in (*self.first, *self.latest):
             for side in range(len(noise)):
                 chance = [_correlation(a[side], b[side]) for a in drawn for b in references]
                 mean, deviation = _mean_and_deviation(chance)
                 deviation = max(deviation, 1 / math.sqrt(noise.shape[1]))
                 found = found or _correlation(noise[side], earlier[side]) > mean + SIGMAS * deviation
-        if len(self.calls) < REMEMBERED:
-            self.calls.append((noise, drawn[:2]))
+        (self.first if len(self.first) < REMEMBERED else self.latest).append((noise, drawn[:2]))
         return found
 
 
@@ -290,7 +291,7 @@ class Singles:
             sides = {"above": value - margin > max(expected[figure]), "below": value + margin < min(expected[figure])}
             for side, outside in sides.items():
                 self.outermost[figure, side] += outside
-                if _at_least(self.outermost[figure, side], self.calls, chance) < ALPHA_SINGLES:
+                if _at_least(self.outermost[figure, side], self.calls, chance) < ALPHA_SINGLES / self.calls:
                     refused = refused or figure
         return refused
 
@@ -346,8 +347,16 @@ def _repeats(null: Draws, own: Draws, reference: Reference) -> bool:
 
 def _at_least(count: int, trials: int, chance: float) -> float:
     """P(X >= count) for a binomial X."""
-    terms = (math.comb(trials, i) * chance**i * (1 - chance) ** (trials - i) for i in range(count, trials + 1))
-    return min(1.0, sum(terms))
+    if count <= 0 or chance >= 1:
+        return 1.0
+    if chance <= 0:
+        return 0.0
+
+    def log_term(i: int) -> float:
+        ways = math.lgamma(trials + 1) - math.lgamma(i + 1) - math.lgamma(trials - i + 1)
+        return ways + i * math.log(chance) + (trials - i) * math.log1p(-chance)
+
+    return min(1.0, sum(math.exp(log_term(i)) for i in range(count, trials + 1)))
 
 
 def significance(expected: list[float], told: list[float], margin: float) -> float:
