@@ -206,6 +206,26 @@ def test_cheap_timed_calls_are_refused(loaded, own):
     assert set(timed(loaded(DROPOUT.format(p=0.2)), own)) != {""}
 
 
+def test_the_chance_of_so_many_is_told_for_any_number_of_rounds():
+    exact = sum(math.comb(10, i) * 48 ** (10 - i) for i in range(5, 11)) / 49**10
+    assert stochastic._at_least(5, 10, 1 / 49) == pytest.approx(exact, rel=1e-9)
+    assert stochastic._at_least(2000, 4000, 0.5) == pytest.approx(0.5 + math.comb(4000, 2000) / 2**4001, rel=1e-6)
+    assert stochastic._at_least(0, 9, 0.0) == 1.0 and stochastic._at_least(1, 9, 0.0) == 0.0
+
+
+def test_random_choices_that_come_back_late_are_found(loaded):
+    """Each call of the second half has one of two masks; the first half is honest, and more than is kept."""
+    calls = itertools.count()
+    masks = [torch.rand(64, 64, generator=torch.Generator().manual_seed(k)) >= 0.2 for k in (1, 2)]
+
+    def own(m, x):
+        call = next(calls)
+        return dropout(0.2)(m, x) if call < 70 else x * masks[call % 2] / 0.8
+
+    figures = timed(loaded(DROPOUT.format(p=0.2)), own, rounds=76)
+    assert set(figures[:72]) == {""} and "remembered" in figures[72:]
+
+
 def test_cheap_in_half_of_the_timed_calls_is_refused(loaded):
     """Fewer gain nothing: a median is paid."""
     calls = itertools.count()

@@ -23,9 +23,10 @@ first. Beside that, calls must differ as the reference's do (``repeats``): one s
 a few in turns, is no draw. A constant and the mean fail by every figure.
 
 A timed round shows one draw on inputs of its own. There a figure of an honest submission lies outside of
-all m null draws in one of m + 1 rounds on either side; too often is too often at ALPHA_SINGLES / rounds
+all m null draws in one of m + 1 rounds on either side; too often is too often at ALPHA_SINGLES
 (``Singles``; no single round decides, for a whole batch may be dropped at once. Both sides of about 25
-figures are asked after every round: one honest submission in 50 000 is refused). And its noise must not be
+figures are asked after every round: of honest submissions at most one in 12 000 is refused in twelve rounds,
+one in 2 000 in four hundred; a smaller ALPHA_SINGLES would let a mean pass in every second of ten rounds). And its noise must not be
 that of an earlier call (``Remembered``): a mask that was drawn once and is applied to every input is found
 by its correlation.
 
@@ -42,7 +43,7 @@ import math
 import torch
 
 ALPHA = 1e-7  # chance that one figure of an honest submission is refused
-ALPHA_SINGLES = 1e-7  # the same of one side of a figure after the first timed round; after n a n-th of it
+ALPHA_SINGLES = 1e-6  # the same of one side of a figure after one timed round
 SIGMAS = 10.0  # of a correlation between two calls
 BINS = 8
 CLIP = 8.0  # of a standard score: heavy tails would drown everything else
@@ -291,7 +292,7 @@ class Singles:
             sides = {"above": value - margin > max(expected[figure]), "below": value + margin < min(expected[figure])}
             for side, outside in sides.items():
                 self.outermost[figure, side] += outside
-                if _at_least(self.outermost[figure, side], self.calls, chance) < ALPHA_SINGLES / self.calls:
+                if _at_least(self.outermost[figure, side], self.calls, chance) < ALPHA_SINGLES:
                     refused = refused or figure
         return refused
 
