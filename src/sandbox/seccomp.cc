@@ -40,8 +40,6 @@ const Group kRefused[] = {
      {SCMP_SYS(name_to_handle_at), SCMP_SYS(open_by_handle_at)}},
     {"kernel keyrings are not namespaced",
      {SCMP_SYS(keyctl), SCMP_SYS(add_key), SCMP_SYS(request_key)}},
-    {"memory that belongs to no process, so that nobody can say whose it is",
-     {SCMP_SYS(memfd_create), kMemfdSecret, SCMP_SYS(shmget), SCMP_SYS(msgget)}},
     {"large attack surface that kernels for a GPU do not need",
      {SCMP_SYS(bpf), SCMP_SYS(perf_event_open), SCMP_SYS(userfaultfd), SCMP_SYS(io_uring_setup),
       SCMP_SYS(io_uring_enter), SCMP_SYS(io_uring_register), SCMP_SYS(fanotify_init),
@@ -151,7 +149,7 @@ void RefuseByArgument(bool loopback, Filter* filter) {
 
 }  // namespace
 
-void RestrictSystemCalls(SandboxReport* report) {
+void RestrictSystemCalls(const SandboxSpec& spec, SandboxReport* report) {
   Filter filter;
   // Other ABIs of the same processor (i386, x32) number their calls differently.
   filter.Attribute(SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(EPERM));
@@ -160,6 +158,12 @@ void RestrictSystemCalls(SandboxReport* report) {
   filter.Attribute(SCMP_FLTATR_CTL_OPTIMIZE, 2);
   for (const Group& group : kRefused)
     for (const int call : group.calls) filter.Refuse(call, EPERM);
+  // Memory that belongs to no process, so that nobody can say whose it is. The driver of a GPU
+  // makes files of that kind; there those that are open are counted (ResidentBytes).
+  if (spec.devices.empty())
+    for (const int call :
+         {SCMP_SYS(memfd_create), kMemfdSecret, SCMP_SYS(shmget), SCMP_SYS(msgget)})
+      filter.Refuse(call, EPERM);
   RefuseByArgument(report->loopback, &filter);
   if (const int error = filter.Load(); error != 0) return Miss(report, "seccomp", "filter", -error);
   report->seccomp = true;

@@ -3,14 +3,17 @@
 #include <dirent.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <set>
 
 #include "base/strings.h"
 
@@ -165,12 +168,16 @@ bool ConsumeStop(int pidfd) {
 
 namespace {
 
-/// Sum over a process and its descendants of what `pages` takes from the fields of its statm.
-template <typename Pages>
-uint64_t FamilyBytes(pid_t pid, Pages pages) {
-  static const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+std::vector<pid_t> FamilyOf(pid_t pid) {
   std::vector<pid_t> family = Descendants(pid);
   family.push_back(pid);
+  return family;
+}
+
+/// Sum over some processes of what `pages` takes from the fields of their statm.
+template <typename Pages>
+uint64_t FamilyBytes(const std::vector<pid_t>& family, Pages pages) {
+  static const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
   uint64_t sum = 0;
   for (const pid_t member : family) {
     Result<std::string> text = ReadFile(fmt::format("/proc/{}/statm", member));
@@ -184,14 +191,41 @@ uint64_t FamilyBytes(pid_t pid, Pages pages) {
   return sum * page;
 }
 
+/// Of the memory files (memfd_create) that some processes hold open; each counts once. Pages that
+/// are mapped as well are resident too, and count twice.
+uint64_t MemoryFileBytes(const std::vector<pid_t>& family) {
+  constexpr uint64_t kBlock = 512;  // of st_blocks
+  std::set<ino_t> seen;
+  uint64_t sum = 0;
+  for (const pid_t member : family) {
+    const std::string folder = fmt::format("/proc/{}/fd/", member);
+    DIR* files = ::opendir(folder.c_str());
+    if (files == nullptr) continue;
+    while (const dirent* entry = ::readdir(files)) {  // NOLINT(concurrency-mt-unsafe): own DIR
+      const std::string path = folder + entry->d_name;
+      std::array<char, 7> target{};  // the link's beginning
+      struct stat status {};
+      if (::readlink(path.c_str(), target.data(), target.size()) != std::ssize(target) ||
+          std::string_view(target.data(), target.size()) != "/memfd:" ||
+          ::stat(path.c_str(), &status) != 0 || !seen.insert(status.st_ino).second)
+        continue;
+      sum += static_cast<uint64_t>(status.st_blocks) * kBlock;
+    }
+    ::closedir(files);
+  }
+  return sum;
+}
+
 }  // namespace
 
 uint64_t ResidentBytes(pid_t pid) {
-  return FamilyBytes(pid, [](uint64_t resident, uint64_t /*shared*/) { return resident; });
+  const std::vector<pid_t> family = FamilyOf(pid);
+  return MemoryFileBytes(family) +
+         FamilyBytes(family, [](uint64_t resident, uint64_t /*shared*/) { return resident; });
 }
 
 uint64_t PrivateBytes(pid_t pid) {
-  return FamilyBytes(pid, [](uint64_t resident, uint64_t shared) {
+  return FamilyBytes(FamilyOf(pid), [](uint64_t resident, uint64_t shared) {
     return resident - std::min(resident, shared);
   });
 }

@@ -3,7 +3,7 @@
 Task: assay/relu
 Trick: such memory is not the resident memory of any process
 Source: own invention
-Device: any
+Device: cpu
 Expect: runtime_error
 Run: check
 """
