@@ -2,6 +2,7 @@
 
     python examples/client_smoke.py --url http://127.0.0.1:8000
 
+The server's key, where it wants one: --key, or the variable KERNEL_ENV_API_KEY.
 Needs the client package (pip install "openenv-core[core]==0.3.0" ./kernel_env) and no GPU of its own. Exit
 code 0: the server judged the ReLU example correct and, on a GPU, timed it, placed it on the roofline and paid
 more than 0.3 for it. On a server without a GPU the verdict is real but the times are not, so there only the
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from kernel_env import KernelAction, KernelEnv
+from kernel_env.http import address
 
 TASK = "assay/relu"
 EXAMPLE = Path(__file__).resolve().parent / "relu.py"
@@ -33,18 +35,19 @@ def require(condition: Any, what: str) -> None:
         raise Failed(what)
 
 
-def get(url: str, path: str) -> dict[str, Any]:
-    with urllib.request.urlopen(url.rstrip("/") + path, timeout=10) as response:
+def get(url: str, key: str | None, path: str) -> dict[str, Any]:
+    bare, headers = address(url, key)
+    with urllib.request.urlopen(urllib.request.Request(bare.rstrip("/") + path, headers=headers), timeout=10) as response:
         return json.load(response)
 
 
-def check(url: str, task_id: str) -> None:
-    health = get(url, "/health")
+def check(url: str, key: str | None, task_id: str) -> None:
+    health = get(url, key, "/health")
     require(health["status"] == "healthy", "the server is healthy")
-    schema = get(url, "/schema")
+    schema = get(url, key, "/schema")
     require(schema["action"]["required"] == ["code"], "an action has one required field, code")
 
-    with KernelEnv(url).sync() as env:
+    with KernelEnv(url, api_key=key).sync() as env:
         ready = env.reset(task_id=task_id, seed=0, max_turns=2)
         require(not ready.done and ready.reward is None, "a reset begins an episode")
         require("relu" in ready.observation.reference_code.lower(), f"{task_id} is a ReLU")
@@ -59,7 +62,7 @@ def check(url: str, task_id: str) -> None:
         require(seen.status == "correct", f"{EXAMPLE.name} is {seen.status}" +
                 ("" if seen.correct else f": {seen.feedback}"))
         # Not the reset's: a server answers before its GPU is warm, and says nothing of it until then.
-        report(good, get(url, "/health")["hardware"])
+        report(good, get(url, key, "/health")["hardware"])
         require(good.done and seen.done_reason == "turn_limit", "two turns end the episode")
 
         over = env.step(KernelAction(code="pass"))
@@ -93,14 +96,15 @@ def report(result: Any, hardware: dict[str, Any]) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--url", default="http://127.0.0.1:8000")
+    parser.add_argument("--key", help="the server's key, where it wants one (default: KERNEL_ENV_API_KEY)")
     parser.add_argument("--task", default=TASK, help=f"a ReLU task of the server (default: {TASK})")
     arguments = parser.parse_args()
     try:
-        check(arguments.url, arguments.task)
+        check(arguments.url, arguments.key, arguments.task)
     except Failed:
         return 1
     except OSError as error:
-        print(f"FAIL  {arguments.url} does not answer: {error}")
+        print(f"FAIL  {address(arguments.url)[0]} does not answer: {error}")
         return 1
     print("All checks passed.")
     return 0

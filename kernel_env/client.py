@@ -28,7 +28,8 @@ class KernelEnv(EnvClient[KernelAction, KernelObservation, KernelState]):
     """A session of a Kernel Env server. Asynchronous; `.sync()` gives the blocking form.
 
     base_url: of the server, "http://host:8000".
-    api_key: where the server wants one (needs a release of openenv whose client sends headers).
+    api_key: where the server wants one; None: that of the URL (http://any:KEY@host) or of the variable
+        KERNEL_ENV_API_KEY.
     wait: step() asks on until there is a verdict; without it a long judgement is returned as
         status "queued" with a ticket, as the server answers before its deadline.
     reconnect_s: for so long a lost connection is made anew and the episode resumed; a step that was
@@ -40,12 +41,14 @@ class KernelEnv(EnvClient[KernelAction, KernelObservation, KernelState]):
     def __init__(self, base_url: Optional[str] = None, *, message_timeout_s: float = 300.0,
                  api_key: Optional[str] = None, wait: bool = True, reconnect_s: float = 60.0,
                  **options: Any):
-        if api_key:
-            options["headers"] = {**(options.get("headers") or {}), "Authorization": f"Bearer {api_key}"}
+        if base_url is not None and (key := http.key_of(base_url, api_key)):
+            if "headers" in _ACCEPTED:
+                options["headers"] = {"Authorization": f"Bearer {key}", **(options.get("headers") or {})}
+            else:  # an older release
+                base_url = http.with_key(base_url, key)
         options = {key: value for key, value in options.items() if value is not None or key in _ACCEPTED}
         if unknown := set(options) - _ACCEPTED:
-            raise TypeError(f"the installed openenv's client does not take {sorted(unknown)}; a newer one may"
-                            ". A key may also stand in the URL: http://any:KEY@host:8000")
+            raise TypeError(f"the installed openenv's client does not take {sorted(unknown)}; a newer one may")
         if base_url is not None or "provider" not in options:
             options["base_url"] = base_url
         super().__init__(message_timeout_s=message_timeout_s, **options)
@@ -86,6 +89,13 @@ class KernelEnv(EnvClient[KernelAction, KernelObservation, KernelState]):
         return KernelState(**payload)
 
     # One exchange, and what happens when it does not go as it should.
+
+    async def connect(self) -> "KernelEnv":
+        try:
+            return await super().connect()
+        except ConnectionError as error:  # its message has the whole URL
+            bare = http.address(self._ws_url)[0]
+            raise ConnectionError(str(error).replace(self._ws_url, bare)) from error.__cause__
 
     async def _receive(self) -> dict[str, Any]:
         try:

@@ -39,7 +39,7 @@ class KernelToolEnv:
         """Begins an episode. Returns the task's text, which TRL appends to the prompt."""
         if self._env is None:
             url = os.environ.get("KERNEL_ENV_URL", "http://127.0.0.1:8000")
-            self._env = KernelEnv(url, api_key=os.environ.get("KERNEL_ENV_API_KEY")).sync()
+            self._env = KernelEnv(url).sync()
         self._best, self._masked, self._over = None, False, False
         chosen = {key: row[key] for key in _RESET_COLUMNS if row.get(key) is not None}
         return task_message(self._env.reset(**{**chosen, **self.options}).observation)

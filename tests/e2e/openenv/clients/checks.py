@@ -173,11 +173,31 @@ def keyed(url: str, wrong: str) -> None:
     else:
         raise AssertionError("a wrong key was taken")
 
-    from kernel_env import KernelEnv
+    from urllib.parse import urlsplit
 
-    with KernelEnv(url).sync() as env:
-        assert env.reset(task_id=TASK).observation.status == "ready"
-        assert env.evaluate(TASK, RELU).done
+    from kernel_env import KernelEnv, evaluate
+
+    parts = urlsplit(url)
+    bare, key = f"http://{parts.hostname}:{parts.port}", parts.password
+
+    def ours(url: str, **options) -> None:
+        with KernelEnv(url, **options).sync() as env:
+            assert env.reset(task_id=TASK).observation.status == "ready"
+            assert env.evaluate(TASK, RELU).done
+        assert evaluate(url, TASK, RELU, **options).done
+
+    ours(url)
+    ours(bare, api_key=key)
+    os.environ["KERNEL_ENV_API_KEY"] = key
+    ours(bare)
+    os.environ["KERNEL_ENV_API_KEY"] = "ak_wrong"
+    ours(url)
+    try:
+        ours(bare)
+    except Exception as refused:
+        assert "401" in str(refused) and "ak_wrong" not in str(refused), refused
+    else:
+        raise AssertionError("a wrong key was taken")
 
 
 # --- our client ------------------------------------------------------------------------------------
