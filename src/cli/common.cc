@@ -91,6 +91,10 @@ Result<std::string> ReadKey(const std::string& file) {
     const Result<std::string> text = ReadFile(file, 4096);
     if (!text.ok()) return Err(ErrorCode::kInvalid, "{}", text.error().message);
     key = Trim(*text);
+    if (key.empty())
+      return Err(ErrorCode::kInvalid,
+                 "'{}' is empty: a file with one key is expected, as `assay keys new` prints it",
+                 file);
   } else if (const char* variable = std::getenv("ASSAY_API_KEY"); variable != nullptr) {
     key = variable;
   }

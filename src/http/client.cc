@@ -17,6 +17,8 @@
 #include <cstring>
 
 #include "base/fd.h"
+#include "base/json.h"
+#include "base/strings.h"
 
 namespace assay::http {
 namespace {
@@ -215,14 +217,13 @@ class Client::Connection {
     const Result<size_t> shaken =
         Transfer(POLLIN, deadline, [&] { return ::SSL_connect(ssl_.get()); });
     if (shaken.ok() && *shaken > 0) return {};
-    const long verified = ::SSL_get_verify_result(ssl_.get());
-    return NobodyThere(address,
-                       verified != X509_V_OK && !trust.insecure
-                           ? fmt::format("its certificate is not trusted: {}; $SSL_CERT_FILE names "
-                                         "another authority",
-                                         ::X509_verify_cert_error_string(verified))
-                       : shaken.ok() ? "it closed the connection"
-                                     : shaken.error().message);
+    if (const long verified = ::SSL_get_verify_result(ssl_.get());
+        verified != X509_V_OK && !trust.insecure)
+      return Err(ErrorCode::kProtocol,
+                 "the certificate of {} is not trusted: {}; name the server as the certificate "
+                 "does, and its authority with SSL_CERT_FILE=FILE in the environment",
+                 Name(address), ::X509_verify_cert_error_string(verified));
+    return NobodyThere(address, shaken.ok() ? "it closed the connection" : shaken.error().message);
   }
 
   /// Calls `operation` until it has moved something; 0 when the peer has closed.
@@ -297,6 +298,14 @@ Result<Client::Answer> Client::Exchange(const std::string& request, TimePoint de
   Answer answer{static_cast<int>(parser.get().result_int()), std::move(parser.get().body())};
   if (!parser.get().keep_alive()) connection_.reset();
   return answer;
+}
+
+std::string Client::Answer::Words() const {
+  const std::string start = CleanText(std::string_view(body).substr(0, 200));
+  const Result<json::object> object = ParseJsonObject(body);
+  if (!object.ok()) return start;
+  const std::string native = GetString(GetObject(*object, "error"), "message");
+  return native.empty() ? GetString(*object, "detail", start) : native;
 }
 
 Result<Client::Answer> Client::Post(const std::string& path, const std::string& body,

@@ -38,10 +38,13 @@ class Client {
   struct Answer {
     int status = 0;
     std::string body;
+    /// Why it refuses, in the server's own words: of any of its shapes of errors.
+    [[nodiscard]] std::string Words() const;
   };
   /// A connection that the server closed meanwhile is replaced, and the request sent
-  /// again: it must be one that may come twice. kUnavailable: nobody answers there; kTimeout,
-  /// kProtocol. Any answer is an answer, whatever its status.
+  /// again: it must be one that may come twice. kUnavailable: nobody answers there; kTimeout;
+  /// kProtocol: it speaks no HTTP, or its certificate is not trusted. Any answer is an answer,
+  /// whatever its status.
   Result<Answer> Get(const std::string& path, Seconds timeout);
   /// The same with JSON.
   Result<Answer> Post(const std::string& path, const std::string& body, Seconds timeout);

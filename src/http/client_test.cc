@@ -70,6 +70,14 @@ TEST(Client, AsksOverOneConnection) {
   EXPECT_EQ((*client.Post("/stream", "{}", Seconds(10))).body, "onetwo");
 }
 
+TEST(Client, FindsTheWordsOfARefusal) {
+  TestServer server(Echo());
+  Client client(At(server.port), "");
+  EXPECT_EQ((*client.Post("/refused", "{}", Seconds(10))).Words(), "it is over");
+  EXPECT_EQ((Client::Answer{404, R"({"detail": "no such path"})"}).Words(), "no such path");
+  EXPECT_EQ((Client::Answer{502, "bad \x1b[31mgateway"}).Words(), "bad gateway");
+}
+
 TEST(Client, SaysThatNobodyAnswers) {
   uint16_t port = 0;
   {
