@@ -149,8 +149,12 @@ Broker::Record* Broker::FindDelivery(const Delivery& delivery) {
 
 Status Broker::Renew(const Delivery& delivery, Seconds ttl) {
   const std::lock_guard guard(mutex_);
-  Record* record = FindDelivery(delivery);
-  if (record == nullptr) return Over(delivery);
+  Record* record = FindRecord(*delivery.job);
+  // While its verdict is written too: if that fails, it runs on.
+  const bool leased =
+      record != nullptr && record->job->deliveries == delivery.number &&
+      (record->phase == Phase::kRunning || (record->phase == Phase::kEnding && record->delivered));
+  if (!leased) return Over(delivery);
   record->lease_end = LeaseEnd(options_.now(), ttl);
   return {};
 }

@@ -103,5 +103,33 @@ TEST(Cancel, ThenDoesNotWaitForTheDisk) {
   EXPECT_EQ(answers.at("none").error().code, ErrorCode::kNotFound);
 }
 
+TEST(Leases, AreRenewedWhileTheVerdictIsWrittenForItMayNeverBe) {
+  const test::TempFolder folder;
+  test::FakeClocks clocks;
+  BrokerOptions options;
+  options.path = folder.path() / "store.db";
+  clocks.Use(&options);
+  const std::unique_ptr<Broker> broker = test::OpenBroker(options);
+  const std::string id = SubmitId(broker.get());
+  const Delivery delivery = **broker->Lease("w", Seconds(0), Seconds(10));
+  const std::unique_ptr<Database> disk = *Database::Open({.path = options.path});
+  ASSERT_TRUE(disk->Execute("BEGIN IMMEDIATE").ok());
+  std::atomic<bool> failed{false};
+  broker->CompleteThen(delivery, test::VerdictDocument(delivery.job->request, "correct"),
+                       [&](const Status& stored) { failed = !stored.ok(); });
+  for (int i = 0; i < 3; ++i) {
+    clocks.Advance(8);
+    EXPECT_TRUE(broker->Renew(delivery, Seconds(10)).ok());
+  }
+  ASSERT_TRUE(disk->Execute("ALTER TABLE jobs RENAME TO others; COMMIT").ok());
+  ASSERT_TRUE(test::Eventually([&] { return failed.load(); }));
+  broker->Sweep();
+  ASSERT_TRUE(disk->Execute("ALTER TABLE others RENAME TO jobs").ok());
+  ASSERT_TRUE(
+      broker->Complete(delivery, test::VerdictDocument(delivery.job->request, "correct")).ok());
+  EXPECT_EQ(StatusOf(*broker->Get(id)), "correct");
+  EXPECT_EQ((*broker->Get(id)).deliveries, 1);
+}
+
 }  // namespace
 }  // namespace assay
