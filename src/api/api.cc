@@ -9,8 +9,10 @@ namespace {
 
 /// Of a verdict with its raw samples; whatever is sent is parsed on a thread that serves others.
 constexpr size_t kVerdictBytes = 1u << 20;
-/// What a worker says of itself and of its leases.
+/// What a worker says of itself and of a lease.
 constexpr size_t kWorkerBytes = 64u << 10;
+/// Of all its leases, thousands.
+constexpr size_t kRenewalBytes = 1u << 20;
 
 using api::Body;
 using api::Operation;
@@ -243,16 +245,16 @@ std::vector<Operation> Leases(const std::function<http::Handler(Handle)>& bound)
        bound(api::LeaseJob),
        kWorkerBytes},
       {"POST",
-       "/v1/leases/{lease}",
+       "/v1/leases/renew",
        Scope::kWorker,
-       "renewLease",
-       "Renew a lease, and say what is done now. 410: it is over, drop the job.",
-       {PathLease()},
+       "renewLeases",
+       "Renew all leases that a worker holds, and say what is done now.",
+       {},
        Json("LeaseRenewal", ""),
-       {{200, Json("LeaseState", "It is renewed, and there is something to know.")},
-        {204, {"", "text/plain", "It is renewed."}}},
-       bound(api::RenewLease),
-       kWorkerBytes},
+       {{200, Json("LeaseNews", "They are renewed, but for those that are over.")},
+        {204, {"", "text/plain", "All are renewed."}}},
+       bound(api::RenewLeases),
+       kRenewalBytes},
       {"POST",
        "/v1/leases/{lease}/complete",
        Scope::kWorker,

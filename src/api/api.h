@@ -52,7 +52,7 @@ struct ApiContext {
 ///     POST /v1/batches                  NDJSON in, NDJSON out as verdicts come
 ///     GET  /v1/tasks, /v1/tasks/{id...}, /v1/queue, /v1/workers, /v1/rewards
 ///     POST /v1/rewards                  a verdict's worth under a mode
-///     POST /v1/leases, /v1/leases/{lease}, .../complete, .../return
+///     POST /v1/leases, /v1/leases/renew, /v1/leases/{lease}/complete, .../return
 ///                                       for workers in processes of their own (LeaseDesk)
 ///
 /// A key sees its own submissions; a key with the scope admin sees all.

@@ -41,7 +41,7 @@ void ComputeRewardOf(const Api& api, http::Request request, http::Reply reply);
 
 // worker_routes.cc
 void LeaseJob(const Api& api, http::Request request, http::Reply reply);
-void RenewLease(const Api& api, http::Request request, http::Reply reply);
+void RenewLeases(const Api& api, http::Request request, http::Reply reply);
 void CompleteLease(const Api& api, http::Request request, http::Reply reply);
 void ReturnLease(const Api& api, http::Request request, http::Reply reply);
 

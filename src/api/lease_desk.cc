@@ -10,6 +10,11 @@ namespace {
 constexpr size_t kMaxWorkers = 1000;  ///< known at once; each may have told much of itself
 /// Remembered, for those who did not hear that their verdict is stored: they ask again soon.
 constexpr size_t kMaxStored = 4096;
+/// For a worker to end what it was told to end. The engine needs a second or two.
+constexpr Seconds kEndGrace{60};
+/// Deliveries of a job of which some may have got lost on the way to a worker, which is nothing
+/// against the job. Beyond, it may be the job that ends its workers before they say anything.
+constexpr int kMostUnheard = 20;
 
 Error Over() {
   return Err(ErrorCode::kClosed,
@@ -18,17 +23,27 @@ Error Over() {
 
 }  // namespace
 
+bool IsWorkerName(std::string_view text) {
+  constexpr size_t kMaxName = 200;
+  return !text.empty() && text.size() <= kMaxName &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c <= '~'; });
+}
+
 LeaseDesk::LeaseDesk(Broker* broker, http::Timers* timers, std::function<TimePoint()> now)
     : broker_(broker), timers_(timers), now_(std::move(now)) {}
 
-void LeaseDesk::Ask(Worker worker, Seconds wait, http::ClientGone gone, Leased leased) {
+void LeaseDesk::Ask(Worker worker, const std::string& ask, Seconds wait, http::ClientGone gone,
+                    Leased leased) {
   auto poll = std::make_shared<Poll>();
   poll->worker = {worker.instance, worker.name};
   poll->key = worker.key;
+  poll->ask = ask;
   poll->ttl = worker.ttl;
   poll->gone = std::move(gone);
   poll->leased = std::move(leased);
   bool full = false;
+  std::list<std::shared_ptr<Poll>> repeated;  // who asks again listens to the first no longer
+  std::optional<Lease> again;
   {
     const std::lock_guard guard(mutex_);
     Forget();
@@ -37,8 +52,16 @@ void LeaseDesk::Ask(Worker worker, Seconds wait, http::ClientGone gone, Leased l
       Known& known = workers_[poll->worker];
       known.state.worker = std::move(worker);
       known.heard = now_();
-      polls_.push_back(poll);
-      if (listening_ == nullptr)
+      if (!ask.empty())
+        for (auto it = polls_.begin(); it != polls_.end();) {
+          const auto other = it++;
+          if ((*other)->ask == ask && (*other)->worker == poll->worker &&
+              (*other)->key == poll->key)
+            repeated.splice(repeated.end(), polls_, other);
+        }
+      again = LeasedFor(*poll);
+      if (!again) polls_.push_back(poll);
+      if (!again && listening_ == nullptr)
         listening_ = broker_->WhenQueued([weak = weak_from_this()] {
           if (const std::shared_ptr<LeaseDesk> desk = weak.lock()) desk->Look();
         });
@@ -47,6 +70,8 @@ void LeaseDesk::Ask(Worker worker, Seconds wait, http::ClientGone gone, Leased l
   if (full)
     return poll->leased(
         Err(ErrorCode::kUnavailable, "{} workers are known, which is the most", kMaxWorkers));
+  for (const std::shared_ptr<Poll>& other : repeated) other->leased(std::optional<Lease>());
+  if (again) return poll->leased(again);
   Look();
   if (wait.count() <= 0) return Expire(poll);
   const std::lock_guard guard(mutex_);
@@ -58,19 +83,33 @@ void LeaseDesk::Ask(Worker worker, Seconds wait, http::ClientGone gone, Leased l
   });
 }
 
+/// A lease's name begins with its question's.
+std::optional<LeaseDesk::Lease> LeaseDesk::LeasedFor(const Poll& poll) {
+  if (poll.ask.empty()) return {};
+  const std::string prefix = poll.ask + ".";  // which no question has in it
+  const auto found = held_.lower_bound(prefix);
+  if (found == held_.end() || !found->first.starts_with(prefix)) return {};
+  Held& held = found->second;
+  if (held.key != poll.key || held.worker != poll.worker || !Extend(&held)) return {};
+  return Lease{found->first, held.delivery};
+}
+
 Result<std::optional<LeaseDesk::Lease>> LeaseDesk::Take(const Poll& poll) {
   if (http::HasGone(poll.gone)) return std::optional<Lease>();
   if (broker_->draining()) return Err(ErrorCode::kUnavailable, "the service is shutting down");
   ASSAY_ASSIGN_OR_RETURN(std::optional<Delivery> delivery,
                          broker_->Lease(poll.worker.second, Seconds(0), poll.ttl));
   if (!delivery) return std::optional<Lease>();
-  Lease lease{NewId("lease-"), *std::move(delivery)};
-  held_[lease.name] = {lease.delivery,
-                       poll.worker,
-                       poll.key,
-                       poll.ttl,
-                       now_() + std::chrono::duration_cast<Duration>(poll.ttl),
-                       false};
+  Lease lease{NewId((poll.ask.empty() ? "lease" : poll.ask) + "."), *std::move(delivery)};
+  Held& held = held_[lease.name];
+  held.delivery = lease.delivery;
+  held.worker = poll.worker;
+  held.key = poll.key;
+  held.ttl = poll.ttl;
+  held.end = now_() + std::chrono::duration_cast<Duration>(poll.ttl);
+  held.unheard = timers_->After(poll.ttl / 2, [weak = weak_from_this(), name = lease.name] {
+    if (const std::shared_ptr<LeaseDesk> desk = weak.lock()) desk->EndUnheard(name);
+  });
   return std::optional(std::move(lease));
 }
 
@@ -105,7 +144,42 @@ LeaseDesk::Held* LeaseDesk::FindHeld(const std::string& key, const std::string& 
   if (found == held_.end() || found->second.key != key) return nullptr;
   if (const auto known = workers_.find(found->second.worker); known != workers_.end())
     known->second.heard = now_();
+  found->second.unheard.reset();
   return &found->second;
+}
+
+/// False: the broker has ended the delivery.
+bool LeaseDesk::Extend(Held* held) {
+  if (!broker_->Renew(held->delivery, held->ttl).ok()) return false;
+  held->end = now_() + std::chrono::duration_cast<Duration>(held->ttl);
+  return true;
+}
+
+/// Gives what was leased, for the broker, which is called under no lock.
+Delivery LeaseDesk::Drop(const std::string& lease, bool lost, std::string_view why) {
+  const auto found = held_.find(lease);
+  const Delivery delivery = found->second.delivery;
+  if (const auto known = workers_.find(found->second.worker); lost && known != workers_.end()) {
+    ++known->second.state.failed;
+    known->second.state.last_error = why;
+  }
+  held_.erase(found);
+  return delivery;
+}
+
+/// The worker may never have got it.
+void LeaseDesk::EndUnheard(const std::string& lease) {
+  constexpr std::string_view kWhy = "its worker did not say that it has it";
+  Delivery delivery;
+  bool lost = false;
+  {
+    const std::lock_guard guard(mutex_);
+    const auto found = held_.find(lease);
+    if (found == held_.end() || found->second.unheard == nullptr) return;
+    lost = found->second.delivery.number > kMostUnheard;
+    delivery = Drop(lease, lost, kWhy);
+  }
+  broker_->ReturnThen(delivery, lost, kWhy, [](const Status&) {});
 }
 
 void LeaseDesk::Forget() {
@@ -128,19 +202,31 @@ Result<std::shared_ptr<const Job>> LeaseDesk::Find(const std::string& key,
 
 Result<bool> LeaseDesk::Renew(const std::string& key, const std::string& lease,
                               std::string_view stage) {
-  const std::lock_guard guard(mutex_);
-  Held* held = FindHeld(key, lease);
-  if (held == nullptr) return Over();
-  const bool cancelled = *held->delivery.cancelled;
-  if (held->completing) return cancelled;
-  Status renewed = broker_->Renew(held->delivery, held->ttl);
-  if (renewed.ok() && !stage.empty()) renewed = broker_->SetStage(held->delivery, stage);
-  if (!renewed.ok()) {
-    held_.erase(lease);
-    return Over();
+  constexpr std::string_view kWhy = "its worker did not end it when it was told to";
+  Delivery overdue;
+  {
+    const std::lock_guard guard(mutex_);
+    Held* held = FindHeld(key, lease);
+    if (held == nullptr) return Over();
+    const bool cancelled = *held->delivery.cancelled;
+    if (held->completing) {
+      // It may be written by now, or may never be, and is the worker's again then.
+      static_cast<void>(Extend(held));
+      return cancelled;
+    }
+    if (cancelled && !held->told) held->told = now_();
+    if (!held->told || Seconds(now_() - *held->told) <= kEndGrace) {
+      if (Extend(held)) {
+        if (!stage.empty()) static_cast<void>(broker_->SetStage(held->delivery, stage));
+        return cancelled;
+      }
+      held_.erase(lease);
+      return Over();
+    }
+    overdue = Drop(lease, /*lost=*/true, kWhy);
   }
-  held->end = now_() + std::chrono::duration_cast<Duration>(held->ttl);
-  return cancelled;
+  broker_->ReturnThen(overdue, /*lost=*/true, kWhy, [](const Status&) {});
+  return Over();
 }
 
 void LeaseDesk::Complete(const std::string& key, const std::string& lease, json::object verdict,
@@ -199,12 +285,7 @@ void LeaseDesk::Return(const std::string& key, const std::string& lease, bool lo
     } else if (held->completing) {
       answer = Err(ErrorCode::kUnavailable, "its verdict is being stored; ask again");
     } else {
-      delivery = held->delivery;
-      if (const auto known = workers_.find(held->worker); lost && known != workers_.end()) {
-        ++known->second.state.failed;
-        known->second.state.last_error = why;
-      }
-      held_.erase(lease);
+      delivery = Drop(lease, lost, why);
     }
   }
   if (delivery.job == nullptr) return done(answer);
@@ -219,6 +300,12 @@ bool LeaseDesk::Holds() {
   const std::lock_guard guard(mutex_);
   Forget();
   return !held_.empty();
+}
+
+bool LeaseDesk::HasWorkers() {
+  const std::lock_guard guard(mutex_);
+  Forget();
+  return !workers_.empty();
 }
 
 void LeaseDesk::Close() {

@@ -18,6 +18,9 @@
 
 namespace assay {
 
+/// Whether a text can name a worker: 1 to 200 printable characters, no blanks.
+bool IsWorkerName(std::string_view text);
+
 /// What waits at the server for workers in processes of their own: who asks for work, who holds
 /// which lease, who was heard when. In memory: after a restart every lease is over, and the broker
 /// has queued their jobs again. No thread waits in it. Thread-safe.
@@ -51,12 +54,16 @@ class LeaseDesk : public std::enable_shared_from_this<LeaseDesk> {
   /// drains.
   using Leased = std::function<void(const Result<std::optional<Lease>>&)>;
 
-  /// Leases the next job for `worker`, now or within `wait`. Who has gone gets none.
-  void Ask(Worker worker, Seconds wait, http::ClientGone gone, Leased leased);
+  /// Leases the next job for `worker`, now or within `wait`. Who has gone gets none. `ask` names
+  /// the question: the same worker's same question gives the same lease, for as long as that is
+  /// held, since the answer may have been lost. Empty: every question is another.
+  void Ask(Worker worker, const std::string& ask, Seconds wait, http::ClientGone gone,
+           Leased leased);
 
   // kClosed from these: the lease is over, or never was the key's.
 
-  /// Renews it and notes the stage unless that is empty. Gives whether the job is to be ended.
+  /// Renews it and notes the stage unless that is empty. Gives whether the job is to be ended: a
+  /// minute after that was said first, the lease is over.
   Result<bool> Renew(const std::string& key, const std::string& lease, std::string_view stage);
   /// What was leased.
   Result<std::shared_ptr<const Job>> Find(const std::string& key, const std::string& lease);
@@ -70,6 +77,8 @@ class LeaseDesk : public std::enable_shared_from_this<LeaseDesk> {
 
   /// Whether any lease is held.
   [[nodiscard]] bool Holds();
+  /// Whether a worker was heard within its ttl.
+  [[nodiscard]] bool HasWorkers();
   /// Gives back all that is leased, not as lost, and answers who waits: the server stops. It is
   /// written when the broker has gone.
   void Close();
@@ -97,10 +106,13 @@ class LeaseDesk : public std::enable_shared_from_this<LeaseDesk> {
     Seconds ttl;
     TimePoint end;
     bool completing = false;
+    std::optional<TimePoint> told;  ///< first that the job is to be ended
+    std::shared_ptr<void> unheard;  ///< a timer, until the worker has spoken of it
   };
   struct Poll {
     WorkerKey worker;
     std::string key;
+    std::string ask;
     Seconds ttl;
     http::ClientGone gone;
     Leased leased;
@@ -112,10 +124,14 @@ class LeaseDesk : public std::enable_shared_from_this<LeaseDesk> {
   void Look();
   void Expire(const std::shared_ptr<Poll>& poll);
   void Completed(const std::string& lease, const Status& stored);
+  void EndUnheard(const std::string& lease);
 
   // With mutex_ held.
   Held* FindHeld(const std::string& key, const std::string& lease);
   Result<std::optional<Lease>> Take(const Poll& poll);
+  std::optional<Lease> LeasedFor(const Poll& poll);
+  bool Extend(Held* held);
+  Delivery Drop(const std::string& lease, bool lost, std::string_view why);
   void Forget();
 
   Broker* const broker_;

@@ -122,11 +122,15 @@ void AddLeases(json::object* schemas) {
   (*schemas)["LeaseRequest"] = Object(
       {{"worker", Type("string", "Its name; submissions show it.")},
        {"instance", Type("string", "Of its process: two workers of one name are two.")},
+       {"protocol", Type("string", "Of its verdicts; the server's own.")},
+       {"ask", Type("string",
+                    "Names this question: asked again, it gives the same lease. At most 64 "
+                    "letters, digits and dashes.")},
        {"jobs", Type("integer", "That it can work on at once.")},
        {"details", Type("object", "For people: device, versions.")},
        {"wait_s", Type("number", "Seconds to wait for a job, 60 at most; default 0.")},
        {"ttl_s", Type("number", "The lease ends unless it is renewed in time; default 60.")}},
-      {"worker", "instance"});
+      {"worker", "instance", "protocol"});
   (*schemas)["Lease"] =
       Object({{"lease", Type("string", "Its name, which never comes again.")},
               {"delivery", Type("integer", "How often the job was given to a worker.")},
@@ -141,9 +145,17 @@ void AddLeases(json::object* schemas) {
                                {"source", Type("string", "The text to judge against, no other.")}},
                               {"id", "entry", "sha256", "source"})}},
              {"lease", "id", "source", "submission_entry", "options", "timeout_s", "task"});
-  (*schemas)["LeaseRenewal"] = Object({{"stage", Type("string", "lint, prepare, check, ...")}});
-  (*schemas)["LeaseState"] = Object(
-      {{"cancelled", Type("boolean", "End it, and send what has come of it.")}}, {"cancelled"});
+  (*schemas)["LeaseRenewal"] =
+      Object({{"protocol", Type("string", "Of the worker's verdicts.")},
+              {"leases",
+               {{"type", "object"},
+                {"description", "What each does now: lint, prepare, check, ...; empty: as before."},
+                {"additionalProperties", Type("string")}}}},
+             {"protocol", "leases"});
+  (*schemas)["LeaseNews"] =
+      Object({{"cancelled", ArrayOf(Type("string", "End it, and send what has come of it."))},
+              {"over", ArrayOf(Type("string", "It is another's: drop it."))}},
+             {"cancelled", "over"});
   (*schemas)["LeaseReturn"] =
       Object({{"lost", Type("boolean", "The worker broke on it; four times end the job.")},
               {"why", Type("string")}});

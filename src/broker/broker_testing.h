@@ -60,6 +60,17 @@ inline json::object VerdictDocument(const JobRequest& request, std::string_view 
   return document;
 }
 
+/// As VerdictDocument, and one that contradicts nothing: what a worker may bring.
+inline json::object WholeVerdict(const JobRequest& request, std::string_view status,
+                                 std::string_view task_sha256) {
+  json::object document = VerdictDocument(request, status);
+  document["task_sha256"] = task_sha256;
+  document["fault"] = status == "correct" || status == "cancelled" ? "none" : "candidate";
+  document["compiled"] = status != "cancelled";
+  document["correct"] = status == "correct";
+  return document;
+}
+
 /// A query with what is named.
 struct Wanted : JobQuery {
   Wanted& Owner(const std::string& name) { return owner = name, *this; }

@@ -268,7 +268,7 @@ std::vector<std::string> Service::workers() const {
 std::vector<std::string> Service::Missing() const {
   std::vector<std::string> missing;
   if (draining_.load()) missing.emplace_back("the server is draining");
-  if (!desk_->Workers().empty()) return missing;
+  if (desk_->HasWorkers()) return missing;
   if (options_.none)
     missing.emplace_back("no worker is connected");
   else if (pool() == nullptr)
