@@ -50,12 +50,13 @@ void Announce(const Options& options, const std::vector<std::shared_ptr<JobRunne
   std::fflush(stdout);
 }
 
-/// Until a signal; then what has begun is finished, or after a second signal cut short.
-void Judge(const Options& options, RemoteLeases* leases,
+/// Until a signal, or until the server has refused this worker; then what has begun is finished, or
+/// after a second signal cut short.
+void Judge(const Options& options, const std::atomic<bool>& refused, RemoteLeases* leases,
            const std::vector<std::shared_ptr<JobRunner>>& runners) {
   RunnerPool pool(leases, runners, {.look = kLook, .ttl = Seconds(options.ttl_s)});
   Announce(options, runners);
-  while (Terminations() == 0) SleepUnlessWoken(Seconds(3600));
+  while (Terminations() == 0 && !refused) SleepUnlessWoken(Seconds(3600));
   LogInfo("finishing what has begun; once more gives it back");
   std::atomic<bool> stopped{false};
   const std::jthread stopper([&] {
@@ -63,9 +64,8 @@ void Judge(const Options& options, RemoteLeases* leases,
     stopped.store(true);
     Wake();
   });
-  while (Terminations() == 1 && !(stopped.load() && leases->Finish(Clock::now())))
-    SleepUnlessWoken(Seconds(0.1));
-  if (Terminations() > 1) leases->Interrupt();
+  while (Terminations() <= 1 && !stopped) SleepUnlessWoken(Seconds(0.1));
+  if (!stopped) leases->Interrupt(kLastWords);
 }
 
 int RunWorker(Options* options) {
@@ -81,17 +81,27 @@ int RunWorker(Options* options) {
     LogWarn("the key goes to {} unencrypted; name the server with https://", server->host);
   CatchSignals();
   std::map<std::string, std::shared_ptr<JobRunner>> by_name;
+  std::atomic<bool> refused{false};
   RemoteLeases leases(
       {.server = *server,
        .key = *key,
        .name = options->name,
-       .describe = [&by_name](const std::string& name) {
-         const std::shared_ptr<JobRunner>& runner = by_name.at(name);
-         return json::object{{"jobs", runner->jobs()}, {"details", runner->Describe()}};
-       }});
+       .describe =
+           [&by_name](const std::string& name) {
+             const std::shared_ptr<JobRunner>& runner = by_name.at(name);
+             return json::object{{"jobs", runner->jobs()}, {"details", runner->Describe()}};
+           },
+       .refused =
+           [&refused](const std::string& why) {
+             LogWarn("{}", why);
+             refused = true;
+             Wake();
+           }});
   // Before the engines, which take their time. A server that is not there yet may come.
   if (Status taken = leases.Check(); !taken.ok()) {
-    if (taken.error().code == ErrorCode::kInvalid) return Report(taken.error());
+    const ErrorCode code = taken.error().code;
+    if (code != ErrorCode::kUnavailable && code != ErrorCode::kTimeout)
+      return Report(taken.error());
     LogWarn("{}; it is asked again", taken.error().message);
   }
   // Tasks come with the jobs.
@@ -99,11 +109,9 @@ int RunWorker(Options* options) {
       StartRunners(options->runners, std::make_shared<const TaskRegistry>());
   if (!runners.ok()) return Report(runners.error());
   for (const std::shared_ptr<JobRunner>& runner : *runners) by_name.emplace(runner->name(), runner);
-  Judge(*options, &leases, *runners);
-  if (!leases.Finish(DeadlineIn(kLastWords)))
-    LogWarn("the server does not answer; it gives the rest to others when the leases end");
+  Judge(*options, refused, &leases, *runners);
   LogInfo("stopping");
-  return kExitOk;
+  return refused ? kExitUsage : kExitOk;
 }
 
 }  // namespace

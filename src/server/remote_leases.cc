@@ -2,8 +2,11 @@
 
 #include <algorithm>
 
+#include "api/lease_desk.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/strings.h"
+#include "verdict/verdict.h"
 
 namespace assay {
 namespace {
@@ -11,16 +14,29 @@ namespace {
 constexpr Seconds kAnswer{30};  ///< for a server under load
 /// A cancellation is heard of when the lease is renewed.
 constexpr Seconds kMostBetweenRenewals{2};
-constexpr std::string_view kComplete = "/complete";
-constexpr std::string_view kReturn = "/return";
+constexpr size_t kMaxWhy = 1000;  ///< of why a job is given back
+constexpr std::string_view kRenew = "/v1/leases/renew";
+constexpr std::string_view kComplete = "complete";
+constexpr std::string_view kReturn = "return";
+
+/// A server that is silent for longer than this is asked again, so that a lease survives an answer
+/// that never comes.
+Seconds AnswerTime(Seconds ttl) { return std::min(kAnswer, ttl / 4); }
+Seconds BetweenRenewals(Seconds ttl) { return std::min(ttl / 3, kMostBetweenRenewals); }
+
+TimePoint After(TimePoint from, Seconds pause) {
+  return from + std::chrono::duration_cast<Duration>(pause);
+}
+
+std::string PathOf(const std::string& lease, std::string_view outcome) {
+  return fmt::format("/v1/leases/{}/{}", lease, outcome);
+}
 
 Error Over() { return Err(ErrorCode::kClosed, "the server has given this lease up"); }
 
 std::string Words(const http::Client::Answer& answer) {
-  const Result<json::object> body = ParseJsonObject(answer.body);
-  const std::string message =
-      body.ok() ? GetString(GetObject(*body, "error"), "message") : std::string();
-  return fmt::format("it answers {}{}{}", answer.status, message.empty() ? "" : ": ", message);
+  const std::string words = answer.Words();
+  return fmt::format("it answers {}{}{}", answer.status, words.empty() ? "" : ": ", words);
 }
 
 /// Whether the same request may be taken later.
@@ -54,8 +70,7 @@ Result<Job> ReadLease(const json::object& lease) {
 RemoteLeases::RemoteLeases(Options options)
     : options_(std::move(options)),
       instance_(NewId("worker-")),
-      keeper_([this] { KeepLeases(); }),
-      sender_([this] { SendOutcomes(); }) {}
+      keeper_([this] { KeepLeases(); }) {}
 
 RemoteLeases::~RemoteLeases() {
   {
@@ -64,7 +79,6 @@ RemoteLeases::~RemoteLeases() {
   }
   changed_.notify_all();
   keeper_.join();
-  sender_.join();
 }
 
 Result<http::Client::Answer> RemoteLeases::Post(const std::string& path, const std::string& body,
@@ -97,28 +111,57 @@ void RemoteLeases::Note(const std::string& trouble) {
   }
 }
 
+/// 422 says that what this worker asks is wrong, which it will be again.
+void RemoteLeases::Refuse(const http::Client::Answer& answer) {
+  {
+    const std::lock_guard guard(mutex_);
+    if (std::exchange(refused_, true)) return;
+  }
+  if (options_.refused) options_.refused("the server does not take this worker: " + Words(answer));
+}
+
 Status RemoteLeases::Check() {
-  // A lease that nobody holds.
-  ASSAY_ASSIGN_OR_RETURN(const http::Client::Answer answer, Post("/v1/leases/none", "{}", kAnswer));
-  if (answer.status == 410) return {};
+  if (!IsWorkerName(options_.name))
+    return Err(
+        ErrorCode::kInvalid,
+        "'{}' cannot name a worker: give --name 1 to 200 printable characters without blanks",
+        CleanText(options_.name));
+  const json::object nothing = {{"protocol", kProtocolVersion}, {"leases", json::object()}};
+  ASSAY_ASSIGN_OR_RETURN(const http::Client::Answer answer,
+                         Post(std::string(kRenew), json::serialize(nothing), kAnswer));
+  if (answer.status == 204) return {};
   const ErrorCode code =
       answer.status == 429 || answer.status >= 500 ? ErrorCode::kUnavailable : ErrorCode::kInvalid;
   return Error{code, "the server does not take this worker: " + Words(answer)};
 }
 
+/// A question that was not answered, or whose answer got lost, is asked again: a job that was
+/// leased for it is had then.
+std::string RemoteLeases::NextAsk(const std::string& worker) {
+  const std::lock_guard guard(mutex_);
+  const auto found = unanswered_.find(worker);
+  return found == unanswered_.end() ? NewId("lease-")
+                                    : std::move(unanswered_.extract(found).mapped());
+}
+
 Result<std::optional<Delivery>> RemoteLeases::Lease(const std::string& worker, Seconds wait,
                                                     Seconds ttl) {
+  const std::string question = NextAsk(worker);
   json::object ask = options_.describe ? options_.describe(worker) : json::object();
   ask["worker"] = options_.name + "/" + worker;
   ask["instance"] = instance_;
+  ask["protocol"] = kProtocolVersion;
+  ask["ask"] = question;
   ask["wait_s"] = wait.count();
   ask["ttl_s"] = ttl.count();
   const Result<http::Client::Answer> answer =
-      Post("/v1/leases", json::serialize(ask), wait + kAnswer);
+      Post("/v1/leases", json::serialize(ask), wait + AnswerTime(ttl));
   const bool works = answer.ok() && (answer->status == 200 || answer->status == 204);
   Note(works ? "" : answer.ok() ? Words(*answer) : answer.error().message);
   if (!works) {
+    if (answer.ok() && answer->status == 422) Refuse(*answer);
     std::unique_lock guard(mutex_);
+    unanswered_.emplace(worker, question);
     changed_.wait_for(guard, options_.backoff, [&] { return closing_; });
     return std::optional<Delivery>();
   }
@@ -130,14 +173,13 @@ Result<std::optional<Delivery>> RemoteLeases::Lease(const std::string& worker, S
 Result<Delivery> RemoteLeases::Take(const std::string& answer, Seconds ttl) {
   ASSAY_ASSIGN_OR_RETURN(const json::object lease, ParseJsonObject(answer));
   auto held = std::make_shared<Held>();
-  held->path = "/v1/leases/" + GetString(lease, "lease");
-  held->every =
-      std::chrono::duration_cast<Duration>(std::min<Seconds>(ttl / 3, kMostBetweenRenewals));
-  held->renew_at = Clock::now() + held->every;
+  held->name = GetString(lease, "lease");
+  held->ttl = std::chrono::duration_cast<Duration>(ttl);
+  held->end = Clock::now() + held->ttl;
   Result<Job> job = ReadLease(lease);
   if (!job.ok()) {
     static_cast<void>(
-        Post(held->path + std::string(kReturn),
+        Post(PathOf(held->name, kReturn),
              json::serialize(json::object{{"lost", true}, {"why", job.error().message}}), kAnswer));
     return job.error();
   }
@@ -146,6 +188,7 @@ Result<Delivery> RemoteLeases::Take(const std::string& answer, Seconds ttl) {
     const std::lock_guard guard(mutex_);
     if (interrupted_) held->cancelled->store(true);
     held_.emplace(held->job.get(), held);
+    renew_at_ = std::min(renew_at_, After(Clock::now(), BetweenRenewals(ttl)));
   }
   changed_.notify_all();
   return Delivery{held->job, held->job->deliveries, held->cancelled};
@@ -153,14 +196,12 @@ Result<Delivery> RemoteLeases::Take(const std::string& answer, Seconds ttl) {
 
 RemoteLeases::HeldPtr RemoteLeases::Find(const Delivery& delivery) {
   const auto found = held_.find(delivery.job.get());
-  return found == held_.end() || !found->second->outcome.empty() ? nullptr : found->second;
+  return found == held_.end() || found->second->ending ? nullptr : found->second;
 }
 
-void RemoteLeases::Drop(const HeldPtr& held, Status ended) {
+void RemoteLeases::GiveUp(Held* held) {
   held->over = true;
-  held->ended = std::move(ended);
-  held_.erase(held->job.get());
-  changed_.notify_all();
+  held->cancelled->store(true);
 }
 
 /// Behind this call the keeper does it.
@@ -177,63 +218,81 @@ Status RemoteLeases::SetStage(const Delivery& delivery, std::string_view stage) 
     if (held == nullptr || held->over) return Over();
     held->stage = stage;
     held->stage_is_new = true;
-    held->renew_at = Clock::now();
-  }
-  changed_.notify_all();
-  return {};
-}
-
-Status RemoteLeases::End(const Delivery& delivery, const std::string& outcome,
-                         const json::object& body) {
-  {
-    const std::lock_guard guard(mutex_);
-    const HeldPtr held = Find(delivery);
-    if (held == nullptr) return Over();
-    if (held->over) {
-      Drop(held, Over());
-      return Over();
-    }
-    // What was cut short because this process stops is no verdict.
-    const bool cut = interrupted_ && !held->asked && outcome == kComplete &&
-                     GetString(body, "status") == "cancelled";
-    held->outcome = cut ? kReturn : outcome;
-    held->body =
-        json::serialize(cut ? json::object{{"lost", false}, {"why", "the worker stops"}} : body);
-    outbox_.push_back(held);
+    renew_at_ = Clock::now();
   }
   changed_.notify_all();
   return {};
 }
 
 Status RemoteLeases::CompleteBehind(const Delivery& delivery, json::object verdict) {
-  return End(delivery, std::string(kComplete), verdict);
+  return End(delivery, kComplete, std::move(verdict));
 }
 
 Status RemoteLeases::Complete(const Delivery& delivery, json::object verdict) {
-  HeldPtr held;
-  {
-    const std::lock_guard guard(mutex_);
-    held = Find(delivery);
-  }
-  ASSAY_RETURN_IF_ERROR(CompleteBehind(delivery, std::move(verdict)));
-  std::unique_lock guard(mutex_);
-  changed_.wait(guard, [&] { return closing_ || !held_.contains(held->job.get()); });
-  return held->over ? held->ended : Status(Over());
+  return End(delivery, kComplete, std::move(verdict));
 }
 
 Status RemoteLeases::Return(const Delivery& delivery, bool lost, std::string_view why) {
-  return End(delivery, std::string(kReturn), {{"lost", lost}, {"why", why}});
+  return End(delivery, kReturn, {{"lost", lost}, {"why", TruncateMiddle(why, kMaxWhy)}});
 }
 
-void RemoteLeases::Interrupt() {
+Status RemoteLeases::End(const Delivery& delivery, std::string_view outcome, json::object body) {
+  HeldPtr held;
+  bool cut = false;
+  {
+    const std::lock_guard guard(mutex_);
+    held = Find(delivery);
+    if (held == nullptr) return Over();
+    held->ending = true;
+    // What was cut short because this process stops is no verdict.
+    cut = interrupted_ && !held->asked && outcome == kComplete &&
+          GetString(body, "status") == "cancelled";
+  }
+  const Status ended = cut ? Send(*held, kReturn, {{"lost", false}, {"why", "the worker stops"}})
+                           : Send(*held, outcome, std::move(body));
+  const std::lock_guard guard(mutex_);
+  held_.erase(held->job.get());
+  return ended;
+}
+
+/// Until the server has heard it, or need not.
+Status RemoteLeases::Send(const Held& held, std::string_view outcome, json::object body) {
+  const std::string& id = held.job->request->id;
+  const std::string path = PathOf(held.name, outcome);
+  const std::string text = json::serialize(body);
+  for (bool told = false;;) {
+    Seconds left;
+    {
+      const std::lock_guard guard(mutex_);
+      const TimePoint now = Clock::now();
+      left = std::min<Seconds>(kAnswer, std::min(held.end, last_word_) - now);
+      if (held.over || closing_ || left.count() <= 0) return Over();
+    }
+    const Result<http::Client::Answer> answer = Post(path, text, left);
+    if (answer.ok() && answer->status == 200) return {};
+    const std::string words = answer.ok() ? Words(*answer) : answer.error().message;
+    if (answer.ok() && !IsPassing(answer->status)) {
+      LogWarn("{}: the server takes no more of it: {}", id, words);
+      // One that will not take this verdict should know that there is none.
+      if (outcome == kComplete && answer->status != 410)
+        static_cast<void>(
+            Send(held, kReturn,
+                 {{"lost", true},
+                  {"why", TruncateMiddle("its verdict was refused: " + words, kMaxWhy)}}));
+      return Over();
+    }
+    if (!std::exchange(told, true))
+      LogWarn("{}: the server has not heard how it ended: {}; it is sent again", id, words);
+    std::unique_lock guard(mutex_);
+    changed_.wait_for(guard, options_.backoff, [&] { return closing_ || held.over; });
+  }
+}
+
+void RemoteLeases::Interrupt(Seconds last_words) {
   const std::lock_guard guard(mutex_);
   interrupted_ = true;
+  last_word_ = DeadlineIn(last_words);
   for (const auto& [job, held] : held_) held->cancelled->store(true);
-}
-
-bool RemoteLeases::Finish(TimePoint deadline) {
-  std::unique_lock guard(mutex_);
-  return changed_.wait_until(guard, deadline, [&] { return held_.empty(); });
 }
 
 void RemoteLeases::KeepLeases() {
@@ -241,84 +300,71 @@ void RemoteLeases::KeepLeases() {
   while (!closing_) {
     const TimePoint now = Clock::now();
     TimePoint next = now + std::chrono::seconds(60);
-    std::vector<HeldPtr> due;
+    bool any = false;
     for (const auto& [job, held] : held_) {
       if (held->over) continue;
-      if (held->renew_at <= now) due.push_back(held);
-      next = std::min(next, held->renew_at);
+      if (held->end <= now) {
+        LogWarn("{}: its lease could not be renewed; it is another worker's",
+                held->job->request->id);
+        GiveUp(held.get());
+        changed_.notify_all();
+        continue;
+      }
+      any = true;
+      next = std::min(next, held->end);
     }
-    if (due.empty()) {
-      changed_.wait_until(guard, next);
-      continue;
-    }
-    guard.unlock();
-    for (const HeldPtr& held : due) RenewOne(held);
-    guard.lock();
+    if (any && renew_at_ <= now)
+      RenewAll(&guard);
+    else
+      changed_.wait_until(guard, any ? std::min(next, renew_at_) : next);
   }
 }
 
-void RemoteLeases::RenewOne(const HeldPtr& held) {
-  json::object body;
-  {
-    const std::lock_guard guard(mutex_);
-    if (std::exchange(held->stage_is_new, false)) body["stage"] = held->stage;
-    held->renew_at = TimePoint::max();  // unless there is a new stage meanwhile
+/// All in one request: a worker has few threads and many leases, and a request that hangs must not
+/// hold up others.
+void RemoteLeases::RenewAll(std::unique_lock<std::mutex>* guard) {
+  json::object stages;
+  std::map<std::string, HeldPtr> renewed;
+  Seconds ttl{3600};
+  for (const auto& [job, held] : held_) {
+    if (held->over) continue;
+    stages[held->name] = std::exchange(held->stage_is_new, false) ? held->stage : "";
+    renewed.emplace(held->name, held);
+    ttl = std::min<Seconds>(ttl, held->ttl);
   }
-  const Result<http::Client::Answer> answer = Post(held->path, json::serialize(body), kAnswer);
-  const bool renewed = answer.ok() && (answer->status == 200 || answer->status == 204);
-  const bool over = answer.ok() && !renewed && !IsPassing(answer->status);
-  const Result<json::object> state = renewed && answer->status == 200
-                                         ? ParseJsonObject(answer->body)
-                                         : Result<json::object>(json::object());
-  const std::lock_guard guard(mutex_);
-  if (!renewed && body.contains("stage")) held->stage_is_new = true;
-  const Duration pause =
-      renewed ? held->every : std::chrono::duration_cast<Duration>(options_.backoff);
-  held->renew_at = std::min(held->renew_at, Clock::now() + pause);
-  if (renewed && state.ok() && GetBool(*state, "cancelled")) held->asked = true;
-  if (over) held->over = true;
-  if (held->asked || over) held->cancelled->store(true);
-}
-
-void RemoteLeases::SendOutcomes() {
-  std::unique_lock guard(mutex_);
-  for (;;) {
-    changed_.wait(guard, [&] { return closing_ || !outbox_.empty(); });
-    if (closing_) return;
-    const HeldPtr held = outbox_.front();
-    outbox_.pop_front();
-    guard.unlock();
-    const bool sent = SendOne(held);
-    guard.lock();
-    if (sent) continue;
-    outbox_.push_back(held);
-    changed_.wait_for(guard, options_.backoff, [&] { return closing_; });
+  renew_at_ = TimePoint::max();  // unless there is more to say meanwhile
+  guard->unlock();
+  const TimePoint asked = Clock::now();
+  const std::string body =
+      json::serialize(json::object{{"protocol", kProtocolVersion}, {"leases", stages}});
+  const Result<http::Client::Answer> answer = Post(std::string(kRenew), body, AnswerTime(ttl));
+  if (answer.ok() && answer->status == 422) Refuse(*answer);
+  const bool all = answer.ok() && answer->status == 204;
+  const Result<json::object> news = answer.ok() && answer->status == 200
+                                        ? ParseJsonObject(answer->body)
+                                        : Result<json::object>(json::object());
+  const bool some = answer.ok() && answer->status == 200 && news.ok();
+  guard->lock();
+  if (!all && !some) {
+    for (const auto& [name, held] : renewed) held->stage_is_new |= !GetString(stages, name).empty();
+    const Seconds pause = std::min(options_.backoff, BetweenRenewals(ttl) / 2);
+    renew_at_ = std::min(renew_at_, After(Clock::now(), pause));
+    return;
   }
-}
-
-/// False: it is to be sent again.
-bool RemoteLeases::SendOne(const HeldPtr& held) {
-  const Result<http::Client::Answer> answer = Post(held->path + held->outcome, held->body, kAnswer);
-  const std::string& id = held->job->request->id;
-  if (!answer.ok() || IsPassing(answer->status)) {
-    Note(answer.ok() ? Words(*answer) : answer.error().message);
-    return false;
-  }
-  const std::lock_guard guard(mutex_);
-  if (answer->status == 200) {
-    Drop(held, {});
-  } else if (answer->status == 410 || held->outcome == kReturn) {
-    LogWarn("{}: the server takes no more of it: {}", id, Words(*answer));
-    Drop(held, Over());
-  } else {
-    // It will not take this verdict, so it should know that there is none.
-    LogWarn("{}: the verdict is refused: {}", id, Words(*answer));
-    held->outcome = kReturn;
-    held->body = json::serialize(
-        json::object{{"lost", true}, {"why", "its verdict was refused: " + Words(*answer)}});
-    return false;
-  }
-  return true;
+  renew_at_ = std::min(renew_at_, After(asked, BetweenRenewals(ttl)));
+  for (const auto& [name, held] : renewed) held->end = asked + held->ttl;
+  const auto each = [&](std::string_view member, const auto& act) {
+    for (const json::value& name : GetArray(*news, member))
+      if (const auto found = renewed.find(name.is_string() ? std::string(name.get_string()) : "");
+          found != renewed.end())
+        act(found->second.get());
+  };
+  each("cancelled", [](Held* held) {
+    held->asked = true;
+    held->cancelled->store(true);
+  });
+  each("over", GiveUp);
+  changed_.notify_all();
 }
 
 }  // namespace assay

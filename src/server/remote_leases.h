@@ -1,7 +1,6 @@
 #pragma once
 
 #include <condition_variable>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -17,10 +16,11 @@ namespace assay {
 
 /// The leases of a server in another process or on another machine: the native API's /v1/leases.
 ///
-/// No call but Lease() and Complete() waits for the network. Leases are renewed, and verdicts sent,
-/// behind the calls, and again for as long as the server does not answer: until it has stored the
-/// verdict, or says that the lease is over. A job whose lease is over is cancelled here, since
-/// another worker has it by then. Thread-safe.
+/// Who has judged sends the verdict, again and again for as long as the server does not answer:
+/// until it has stored it, or the lease is over. So nobody takes a job whose last one is not
+/// brought, and nothing piles up. One thread renews all leases in one request; a lease that it
+/// could not renew in time is over here too, since another worker has the job by then: it is
+/// cancelled. Thread-safe.
 class RemoteLeases final : public JobLeases {
  public:
   struct Options {
@@ -29,6 +29,8 @@ class RemoteLeases final : public JobLeases {
     std::string name;  ///< of this process; before the runners' names
     /// {"jobs", "details"} of a runner, for /v1/workers. Any thread.
     std::function<json::object(const std::string& runner)> describe;
+    /// Called once, on any thread: why the server will never take this worker.
+    std::function<void(const std::string& why)> refused;
     Seconds backoff{1};  ///< after a server that does not answer
   };
   explicit RemoteLeases(Options options);
@@ -36,8 +38,8 @@ class RemoteLeases final : public JobLeases {
   RemoteLeases(const RemoteLeases&) = delete;
   RemoteLeases& operator=(const RemoteLeases&) = delete;
 
-  /// Whether the server takes this worker. kInvalid: it never will (the key, the path), and why;
-  /// kUnavailable: it does not answer now.
+  /// Whether the server takes this worker. kUnavailable, kTimeout: it does not answer now. Others:
+  /// it never will (the name, the key, the path, the protocol, its certificate), and why.
   Status Check();
 
   /// Nothing, after a moment, when the server does not answer: it is asked again.
@@ -49,42 +51,40 @@ class RemoteLeases final : public JobLeases {
   Status CompleteBehind(const Delivery& delivery, json::object verdict) override;
   Status Return(const Delivery& delivery, bool lost, std::string_view why) override;
 
-  /// Ends what runs; what had no verdict of its own yet is given back.
-  void Interrupt();
-  /// Waits until the server has heard of all that was leased; false at the deadline.
-  bool Finish(TimePoint deadline);
+  /// Ends what runs; what had no verdict of its own yet is given back. Nothing is sent any more
+  /// when `last_words` are over.
+  void Interrupt(Seconds last_words);
 
  private:
   /// A delivery, until the server has heard how it ended.
   struct Held {
     std::shared_ptr<const Job> job;
-    std::string path;  ///< of its lease
+    std::string name;  ///< of its lease
     std::shared_ptr<std::atomic<bool>> cancelled = std::make_shared<std::atomic<bool>>(false);
-    Duration every{};  ///< between renewals
-    TimePoint renew_at;
+    Duration ttl{};
+    TimePoint end;  ///< of the lease, as it was renewed last
     std::string stage;
     bool stage_is_new = false;
     bool asked = false;   ///< the server wants it ended
     bool over = false;    ///< the server has given it up
-    std::string outcome;  ///< "/complete" or "/return"; empty: it is being judged
-    std::string body;
-    Status ended;
+    bool ending = false;  ///< how it ended is being sent
   };
   using HeldPtr = std::shared_ptr<Held>;
 
   void KeepLeases();
-  void SendOutcomes();
-  void RenewOne(const HeldPtr& held);
-  bool SendOne(const HeldPtr& held);
+  void RenewAll(std::unique_lock<std::mutex>* guard);
   Result<http::Client::Answer> Post(const std::string& path, const std::string& body,
                                     Seconds timeout);
   void Note(const std::string& trouble);
+  void Refuse(const http::Client::Answer& answer);
+  std::string NextAsk(const std::string& worker);
   Result<Delivery> Take(const std::string& answer, Seconds ttl);
-  Status End(const Delivery& delivery, const std::string& outcome, const json::object& body);
+  Status End(const Delivery& delivery, std::string_view outcome, json::object body);
+  Status Send(const Held& held, std::string_view outcome, json::object body);
 
   // With mutex_ held.
   HeldPtr Find(const Delivery& delivery);
-  void Drop(const HeldPtr& held, Status ended);
+  static void GiveUp(Held* held);
 
   const Options options_;
   const std::string instance_;
@@ -92,13 +92,15 @@ class RemoteLeases final : public JobLeases {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<const Job*, HeldPtr> held_;
-  std::deque<HeldPtr> outbox_;
+  TimePoint renew_at_ = TimePoint::max();
+  TimePoint last_word_ = TimePoint::max();
+  std::multimap<std::string, std::string> unanswered_;  ///< questions, by who asked
   std::vector<std::unique_ptr<http::Client>> idle_clients_;
   bool troubled_ = false;
+  bool refused_ = false;
   bool interrupted_ = false;
   bool closing_ = false;
   std::thread keeper_;
-  std::thread sender_;
 };
 
 }  // namespace assay
