@@ -272,6 +272,7 @@ class FakeServer {
                      Answer(request, std::move(reply));
                    });
     http::ListenOptions listen;
+    listen.port = 0;
     listen.router = router_;
     port = *server_->Listen(std::move(listen));
   }
