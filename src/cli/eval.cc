@@ -197,11 +197,9 @@ void AddEval(CLI::App* app, int* exit_code) {
                    "seconds for one run under such a tool")
       ->check(CLI::Range(1.0, 3600.0))
       ->capture_default_str();
-  command
-      ->add_option("--baseline", options->baselines,
-                   "time this beside eager too: compile, compile-max-autotune, eager-tf32, or all; "
-                   "repeatable")
-      ->allow_extra_args(false);
+  command->add_option("--baseline", options->baselines,
+                      "time this beside eager too: compile, compile-max-autotune, eager-tf32, or "
+                      "all; repeatable");
   command->add_option("--against", options->baseline, "the baseline that the speedup is of")
       ->capture_default_str();
   command->add_option(

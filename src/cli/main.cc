@@ -3,6 +3,19 @@
 #include "base/log.h"
 #include "cli/commands.h"
 
+namespace {
+
+/// An option that is repeatable takes one value a use, in every command below `app`: it must not
+/// swallow what stands behind it.
+void TakeOneValueAUse(CLI::App* app) {
+  for (CLI::Option* option : app->get_options())
+    if (!option->get_positional() && option->get_items_expected_max() > 1)
+      option->allow_extra_args(false);
+  for (CLI::App* command : app->get_subcommands(nullptr)) TakeOneValueAUse(command);
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   CLI::App app{"Assay judges GPU kernels written by language models."};
   app.require_subcommand(1);
@@ -33,6 +46,7 @@ int main(int argc, char** argv) {
   assay::AddStoreCommands(&app, &exit_code);
   assay::AddVersion(&app, &exit_code);
   assay::AddZoo(&app, &exit_code);
+  TakeOneValueAUse(&app);
   const auto is_command = [&](std::string_view word) {
     const auto commands = app.get_subcommands(nullptr);
     return std::any_of(commands.begin(), commands.end(),

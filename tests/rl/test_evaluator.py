@@ -76,6 +76,13 @@ def script(tmp_path, text):
     return CommandEvaluator(program=str(program), timeout_s=5)
 
 
+def test_each_source_of_tasks_is_named_on_its_own(assay_bin):
+    """--tasks takes one value a use."""
+    judge = command(assay_bin, tasks=["/no/such/folder"])
+    with pytest.raises(EvaluatorError, match="'/no/such/folder' names no tasks"):
+        judge.evaluate([Submission(GOOD, task_id="assay/relu")])
+
+
 def test_a_program_that_dies_leaves_verdicts_and_faults(tmp_path):
     """It wrote one verdict and half of the next."""
     judge = script(tmp_path, """import os, json

@@ -118,7 +118,8 @@ class CommandEvaluator:
         if python is not None:
             self._arguments += ["--python", python]
         if tasks:
-            self._arguments += ["--tasks", "builtin", *tasks]
+            for source in ("builtin", *tasks):
+                self._arguments += ["--tasks", source]
         self._arguments += arguments
         self._timeout_s = timeout_s
 
