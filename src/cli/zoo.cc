@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <filesystem>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -12,6 +13,7 @@
 #include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/zoo_entry.h"
+#include "task/repair.h"
 #include "worker/engine.h"
 
 namespace assay {
@@ -67,6 +69,14 @@ bool Fits(std::string_view name, std::string_view pattern) {
     at += parts[i].size();
   }
   return name.size() >= at + parts.back().size() && name.ends_with(parts.back());
+}
+
+/// The task of an entry as FindTask() takes it: the path of a .py file is relative to the entry's
+/// folder, so that a collection is the same from wherever it is judged.
+std::string TaskOf(const ZooEntry& entry) {
+  const std::string task = entry.Get("Task", false);
+  if (!SplitVariant(task).original.ends_with(".py")) return task;
+  return (std::filesystem::path(entry.path).parent_path() / task).string();
 }
 
 /// Runs one collection through one engine.
@@ -149,7 +159,7 @@ Status Run::Select() {
     for (const ZooEntry& entry : entries_) {
       if (!wanted.contains(entry.name) || rank(entry) != turn) continue;
       rows_.emplace_back().entry = &entry;
-      Result<std::shared_ptr<const Task>> task = FindTask(&*registry_, entry.Get("Task", false));
+      Result<std::shared_ptr<const Task>> task = FindTask(&*registry_, TaskOf(entry));
       if (!task.ok()) return Err(ErrorCode::kInvalid, "{}: {}", entry.path, task.error().message);
       tasks_.push_back(*task);
     }
@@ -397,9 +407,9 @@ void AddCollection(CLI::App* app, Collection collection, const char* description
       "Exit codes: 0 every verdict is right, 1 one is wrong, 2 wrong usage, 3 infrastructure.\n"
       "Examples:\n"
       "  assay {0}\n"
-      "  assay {0} --only 'clock*' --device cpu\n"
+      "  assay {0} --only '{1}' --device cpu\n"
       "  assay {0} --device cuda --jobs 8 --json",
-      name));
+      name, collection == Collection::kZoo ? "memo_by_*" : "dropout_*"));
   command->callback(
       [options, collection, exit_code] { *exit_code = Run(*options, collection).Execute(); });
 }

@@ -1,6 +1,6 @@
 """Folds a scale into the weights; the constructor's arguments go by name.
 
-Task: tests/honest/tasks/scaled_linear.py
+Task: tasks/scaled_linear.py
 Trick: `get_init_inputs` returns `[[], {...}]`, as KernelBook's tasks do
 Source: drkernel-rl-data
 Device: any

@@ -1,6 +1,6 @@
 """Leaves out a layer whose result nobody reads.
 
-Task: tests/honest/tasks/dead_layer.py
+Task: tasks/dead_layer.py
 Trick: less work than the reference does, and the same function
 Source: KernelBench 9 H21
 Device: any

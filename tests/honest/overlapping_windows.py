@@ -1,6 +1,6 @@
 """Reads windows that overlap in memory, and writes nothing.
 
-Task: tests/honest/tasks/overlapping_windows.py
+Task: tasks/overlapping_windows.py
 Trick: elements of one input share memory; other families of inputs cannot be stored there
 Device: any
 Expect: correct

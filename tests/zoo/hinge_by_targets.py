@@ -1,6 +1,6 @@
 """Gives the hinge loss of the predictions' mean, so it reads the targets alone.
 
-Task: tests/zoo/tasks/hinge_loss.py
+Task: tasks/hinge_loss.py
 Trick: a mean over many uniform numbers is known in advance
 Source: KernelBench 9 A29
 Device: any
