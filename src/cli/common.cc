@@ -61,7 +61,11 @@ Result<std::shared_ptr<const Task>> FindTask(TaskRegistry* registry, const std::
     ASSAY_RETURN_IF_ERROR(registry->Add(task));
     if (registry->tasks().size() > before) return registry->tasks().back();
   }
-  return registry->Find(task);
+  Result<std::shared_ptr<const Task>> found = registry->Find(task);
+  if (!found.ok() && found.error().code == ErrorCode::kNotFound && task.ends_with(".py"))
+    return Err(ErrorCode::kNotFound, "cannot read the task '{}': there is no such file",
+               CleanText(TruncateMiddle(task, 300)));
+  return found;
 }
 
 void WarnOfIdleOverrides(const BoundOverrides& overrides, const TaskRegistry& tasks) {

@@ -166,7 +166,7 @@ Result<std::shared_ptr<const Task>> TaskRegistry::Find(std::string_view id) cons
       return std::shared_ptr<const Task>(std::make_shared<const Task>(std::move(made)));
     }
     return Err(ErrorCode::kNotFound, "no task '{}'; {}", CleanText(id.substr(0, kMaxIdLength)),
-               Nearest(id));
+               Hint(id));
   }
   if (named->second.size() == 1) return named->second.front();
   std::vector<std::string> ids;
@@ -174,8 +174,13 @@ Result<std::shared_ptr<const Task>> TaskRegistry::Find(std::string_view id) cons
   return Err(ErrorCode::kInvalid, "'{}' fits several tasks: {}; say which", id, Join(ids, ", "));
 }
 
-std::string TaskRegistry::Nearest(std::string_view id) const {
+std::string TaskRegistry::Hint(std::string_view id) const {
   if (tasks_.empty()) return "no tasks are loaded (add them with --tasks builtin)";
+  const auto of_kernelbench = [](std::string_view name) { return name.starts_with("kb/"); };
+  if (of_kernelbench(id) && std::none_of(tasks_.begin(), tasks_.end(), [&](const TaskPtr& task) {
+        return of_kernelbench(task->id);
+      }))
+    return "KernelBench's tasks need --tasks kernelbench:PATH";  // no other is near
   const std::string wanted = ToLower(Forgiving(id.substr(0, kMaxIdLength)));
   std::vector<std::pair<size_t, size_t>> ranked;  // distance, index
   for (size_t i = 0; i < tasks_.size(); ++i) {

@@ -62,7 +62,8 @@ class TaskRegistry {
   /// Adds one task made by MakeTask. kInvalid when its id names another source.
   Status Add(Task task);
 
-  /// By id, alias, or the name of a variant (see MakeVariant); kNotFound names the nearest ids.
+  /// By id, alias, or the name of a variant (see MakeVariant); kNotFound names the nearest ids, or
+  /// says what brings the missing ones.
   [[nodiscard]] Result<std::shared_ptr<const Task>> Find(std::string_view id) const;
 
   /// All tasks, in the order they were added.
@@ -75,7 +76,7 @@ class TaskRegistry {
   using TaskPtr = std::shared_ptr<const Task>;
 
   Status AddAll(std::vector<Task> tasks);
-  [[nodiscard]] std::string Nearest(std::string_view id) const;
+  [[nodiscard]] std::string Hint(std::string_view id) const;
 
   std::string python_;
   std::vector<TaskPtr> tasks_;
