@@ -307,6 +307,11 @@ void AddApi(http::Router* router, ApiContext context) {
   operations.back().handler = [document](const http::Request&, const http::Reply& reply) {
     reply(http::Response::Text(*document, 200, "application/json"));
   };
+  // Of unknown paths, missing keys and bodies too large too, whatever else shares the port.
+  router->SetRefusal("/v1/",
+                     [](const http::Request& request, int status, std::string_view message) {
+                       return http::Response::Problem(request, status, message);
+                     });
   for (Operation& operation : operations)
     router->Add(operation.method, operation.path, operation.scope, std::move(operation.handler),
                 operation.body_bytes);

@@ -34,13 +34,12 @@ Status Append(const std::string& path, const std::string& line) {
 }
 
 int New(const Options& options) {
+  if (const Status name = http::CheckKeyName(options.name); !name.ok()) return Report(name.error());
   http::Scope scope = http::Scope::kNone;
   for (const http::Scope known : http::kKeyScopes)
     if (options.scope == http::ScopeName(known)) scope = known;
   const std::string key = http::MakeKey();
   const std::string line = http::KeyLine(options.name, key, scope);
-  if (Result<std::vector<http::ApiKey>> keys = http::ParseKeys(line); !keys.ok())
-    return Report(keys.error());
   if (!options.file.empty()) {
     if (Status status = Append(options.file, line); !status.ok()) return Report(status.error());
     fmt::print(stderr,

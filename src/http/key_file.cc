@@ -67,14 +67,8 @@ Status SetQuota(const Entry& entry, KeyQuota* quota) {
 }
 
 Result<ApiKey> MakeApiKey(const Entry& entry) {
-  const auto fits = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-           c == '_' || c == '.' || c == '@';
-  };
-  if (entry.name.empty() || entry.name.size() > 64 ||
-      !std::all_of(entry.name.begin(), entry.name.end(), fits))
-    return Err(ErrorCode::kInvalid, "{}: a key's name is 1 to 64 letters, digits, or one of '-_.@'",
-               entry.where);
+  if (const Status name = CheckKeyName(entry.name); !name.ok())
+    return Err(ErrorCode::kInvalid, "{}: {}", entry.where, name.error().message);
   ApiKey key;
   key.name = entry.name;
   const std::optional<Scope> scope = ParseScope(entry.scope);
@@ -171,6 +165,17 @@ Result<std::vector<Entry>> ReadJson(std::string_view text) {
 }
 
 }  // namespace
+
+Status CheckKeyName(std::string_view name) {
+  const auto fits = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_' || c == '.' || c == '@';
+  };
+  if (name.empty() || name.size() > 64 || !std::all_of(name.begin(), name.end(), fits))
+    return Err(ErrorCode::kInvalid,
+               "a key's name is 1 to 64 letters, digits, or one of '-_.@', without blanks");
+  return {};
+}
 
 Result<std::vector<ApiKey>> ParseKeys(std::string_view text) {
   const std::string_view start = Trim(text);

@@ -28,6 +28,9 @@ struct ApiKey {
 /// The shortest key that is taken; made ones have 43 characters.
 inline constexpr size_t kMinKeyLength = 16;
 
+/// kInvalid, with what it may be, for a name that no key can have.
+Status CheckKeyName(std::string_view name);
+
 /// Reads a key file. One key a line, `#` starts a comment:
 ///
 ///     trainer  sha256:9f86d081...  submit  rps=50 connections=600 queued=2000

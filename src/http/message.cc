@@ -12,6 +12,39 @@ bool SameName(std::string_view a, std::string_view b) {
                                             [](char x, char y) { return Lower(x) == Lower(y); });
 }
 
+std::string_view CodeOf(int status) {
+  switch (status) {
+    case 400:
+      return "bad_request";
+    case 401:
+      return "unauthorized";
+    case 403:
+      return "forbidden";
+    case 404:
+      return "not_found";
+    case 405:
+      return "method_not_allowed";
+    case 408:
+      return "timeout";
+    case 413:
+      return "too_large";
+    case 417:
+      return "expectation_failed";
+    case 421:
+      return "wrong_host";
+    case 426:
+      return "upgrade_required";
+    case 429:
+      return "too_many_requests";
+    case 431:
+      return "header_too_large";
+    case 503:
+      return "unavailable";
+    default:
+      return status >= 500 ? "internal" : "refused";
+  }
+}
+
 }  // namespace
 
 void Headers::Add(std::string name, std::string value) {
@@ -54,6 +87,10 @@ Response Response::Text(std::string text, int status, std::string content_type) 
   response.content_type = std::move(content_type);
   response.body = std::move(text);
   return response;
+}
+
+Response Response::Problem(const Request& request, int status, std::string_view message) {
+  return Problem(request, status, CodeOf(status), message);
 }
 
 Response Response::Problem(const Request& request, int status, std::string_view code,

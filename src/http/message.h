@@ -74,6 +74,8 @@ struct Response {
   /// shape; protocols with a shape of their own do not use it.
   static Response Problem(const Request& request, int status, std::string_view code,
                           std::string_view message);
+  /// The same with the code that a status has by itself.
+  static Response Problem(const Request& request, int status, std::string_view message);
 };
 
 /// Answers a request: call exactly once, from any thread, at any later time. If it is dropped

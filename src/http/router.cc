@@ -15,39 +15,6 @@ std::vector<std::string_view> Segments(std::string_view path) {
   return path.empty() ? std::vector<std::string_view>{} : Split(path, '/');
 }
 
-std::string_view CodeOf(int status) {
-  switch (status) {
-    case 400:
-      return "bad_request";
-    case 401:
-      return "unauthorized";
-    case 403:
-      return "forbidden";
-    case 404:
-      return "not_found";
-    case 405:
-      return "method_not_allowed";
-    case 408:
-      return "timeout";
-    case 413:
-      return "too_large";
-    case 417:
-      return "expectation_failed";
-    case 421:
-      return "wrong_host";
-    case 426:
-      return "upgrade_required";
-    case 429:
-      return "too_many_requests";
-    case 431:
-      return "header_too_large";
-    case 503:
-      return "unavailable";
-    default:
-      return status >= 500 ? "internal" : "refused";
-  }
-}
-
 std::string AllowHeader(const std::vector<std::string_view>& methods) {
   std::vector<std::string> allowed(methods.begin(), methods.end());
   if (std::find(allowed.begin(), allowed.end(), "GET") != allowed.end()) allowed.push_back("HEAD");
@@ -147,7 +114,7 @@ Response Router::Refusal(const Request& request, int status, std::string_view me
   // The longest prefix is the last in order among those that fit.
   for (auto entry = refusals_.rbegin(); entry != refusals_.rend(); ++entry)
     if (request.path.starts_with(entry->first)) return entry->second(request, status, message);
-  return Response::Problem(request, status, CodeOf(status), message);
+  return Response::Problem(request, status, message);
 }
 
 std::optional<Response> Router::Forbidden(const Request& request, Scope scope) const {

@@ -35,6 +35,21 @@ def test_scopes(serve, new_key):
     assert server.request("GET", "/v1/queue", headers={"X-API-Key": reader})[0] == 200
 
 
+def test_every_error_below_v1_has_its_shape(serve, new_key):
+    """OpenEnv's, which shares the port, says {"detail": ...}."""
+    key = new_key("r", "read")
+    server = serve("--api-key-file", new_key.path)
+    for method, path, headers, status, code in [
+            ("GET", "/v1/foo", bearer(key), 404, "not_found"),
+            ("DELETE", "/v1/queue", bearer(key), 405, "method_not_allowed"),
+            ("GET", "/v1/queue", {}, 401, "unauthorized"),
+            ("POST", "/v1/submissions", bearer(key), 403, "forbidden")]:
+        said, _, text = server.request(method, path, headers=headers)
+        error = json.loads(text)["error"]
+        assert (said, error["code"]) == (status, code) and error["message"] and error["request_id"]
+    assert json.loads(server.request("GET", "/foo", headers=bearer(key))[2]) == {"detail": "Not Found"}
+
+
 def test_wrong_keys_are_slowed_down(serve, new_key):
     key = new_key("me", "read")
     server = serve("--api-key-file", new_key.path)
