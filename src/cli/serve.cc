@@ -137,7 +137,8 @@ void AddOptions(CLI::App* command, Options* options) {
             options->serve.port = port;
             options->has_port = true;
           },
-          "OpenEnv, native API (/v1), KernelGYM's below /kernelgym; 0: any (default: 8000)")
+          "OpenEnv, native API (/v1), KernelGYM's below /kernelgym unless --kernelgym-port; 0: any "
+          "(default: 8000)")
       ->check(CLI::Range(0, 65535));
   command
       ->add_option_function<uint16_t>(

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "broker/request_task.h"
 #include "kernelgym/kernelgym.h"
+#include "openenv/catalog.h"
 #include "openenv/openenv.h"
 #include "server/exposure.h"
 #include "server/runner_metrics.h"
@@ -131,6 +132,10 @@ Status Service::LoadTasks() {
   for (const std::string& idle : IdleOverrides(options_.device.overrides, *registry))
     LogWarn("{}", idle);
   tasks_ = std::move(registry);
+  if (const std::string& split = options_.openenv.default_split; !split.empty()) {
+    const auto drawn = openenv::Catalog(tasks_).Choose({.split = split});
+    if (!drawn.ok()) return Err(ErrorCode::kInvalid, "KERNEL_ENV_SPLIT: {}", drawn.error().message);
+  }
   return {};
 }
 

@@ -63,6 +63,21 @@ def test_unknown_environment_variables_stop_the_start(run_assay, tmp_path):
     assert "KERNEL_ENV_MAX_TURNS" in result.stderr
 
 
+def test_a_split_that_is_not_served_stops_the_start(run_assay, serve, tmp_path):
+    result = run_assay("serve", "--port", 0, "--runner", "echo", "--store", tmp_path / "s.db",
+                       env={**os.environ, "KERNEL_ENV_SPLIT": "foo"}, timeout=20)
+    assert result.returncode == 2
+    assert "KERNEL_ENV_SPLIT: no split 'foo'; there is: train, assay" in result.stderr
+    assert serve(env={"KERNEL_ENV_SPLIT": "assay"}).request("POST", "/reset", {"seed": 1})[0] == 200
+
+
+def test_kernelgym_is_at_one_place(serve, run_assay):
+    """--help says where it is once it has a port of its own."""
+    server = serve("--kernelgym-port", 0)
+    assert server.request("GET", "/kernelgym/health")[0] == 404
+    assert "/kernelgym unless --kernelgym-port" in " ".join(run_assay("serve", "--help").stdout.split())
+
+
 def test_the_interpreter_is_the_one_that_was_named(run_assay, tmp_path):
     for arguments, env in ([], {"ASSAY_PYTHON": "/nonexistent/python"}), (["--python", "/nonexistent/python"], {}):
         result = run_assay("serve", "--port", 0, "--device", "cpu", "--store", tmp_path / "s.db", *arguments,
