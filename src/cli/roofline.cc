@@ -160,8 +160,6 @@ int ListCards(bool as_json) {
 
 int RunRoofline(const Options& options) {
   if (options.cards) return ListCards(options.as_json);
-  const Result<RooflineTarget> target = ChooseTarget(options);
-  if (!target.ok()) return Report(target.error());
   const Result<BoundOverrides> overrides = LoadOverrides(options.overrides);
   if (!overrides.ok()) return Report(overrides.error());
   Result<TaskRegistry> registry = OpenTasks(options.specs, ChoosePython(options.python));
@@ -173,6 +171,8 @@ int RunRoofline(const Options& options) {
     if (!task.ok()) return Report(task.error());
     tasks = {*task};
   }
+  const Result<RooflineTarget> target = ChooseTarget(options);
+  if (!target.ok()) return Report(target.error());
   const bool cpu = target->calibration && target->calibration->cpu;
   const Result<std::vector<json::object>> traces = TraceAll(options, tasks, cpu ? "cpu" : "gpu");
   if (!traces.ok()) return Report(traces.error());
@@ -186,6 +186,9 @@ int RunRoofline(const Options& options) {
 }
 
 int RunCalibrate(const Options& options) {
+  // Said here in the words of `assay eval`; torch has its own.
+  if (const Result<std::optional<GpuInfo>> gpu = FindGpu(options.device); !gpu.ok())
+    return Report(gpu.error());
   std::vector<std::string> arguments{"--device", options.device};
   if (options.quick) arguments.emplace_back("--quick");
   const Result<CommandOutput> output =
@@ -256,7 +259,8 @@ void AddRoofline(CLI::App* app, int* exit_code) {
   calibrate->add_flag("--quick", calibrating->quick, "a few seconds, less exact");
   calibrate->add_flag("--json", calibrating->as_json, "machine-readable");
   calibrate->footer(
-      "Exit codes: 0 stored, 3 not measured or not plausible (then nothing is stored).\n"
+      "Exit codes: 0 stored, 2 wrong usage, 3 not measured or not plausible (then nothing is "
+      "stored).\n"
       "Examples:\n"
       "  assay calibrate\n"
       "  assay calibrate --device cpu --quick");

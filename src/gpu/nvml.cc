@@ -279,4 +279,28 @@ Result<std::vector<GpuInfo>> ListGpus(const std::string& library) {
   return VisibleGpus(gpus, std::getenv("CUDA_VISIBLE_DEVICES"));
 }
 
+Result<std::optional<GpuInfo>> FindGpu(const std::string& device, const std::string& library) {
+  const std::string_view word = device;
+  if (word == "cpu") return std::optional<GpuInfo>();
+  size_t index = 0;
+  bool fits = word == "auto" || word == "cuda";
+  if (word.starts_with("cuda:")) {
+    const char* const end = word.data() + word.size();
+    const std::from_chars_result read = std::from_chars(word.data() + 5, end, index);
+    fits = read.ec == std::errc() && read.ptr == end;
+  }
+  if (!fits)
+    return Err(ErrorCode::kInvalid, "'{}' is no device: use auto, cpu, cuda or cuda:N", device);
+  const Result<std::vector<GpuInfo>> gpus = ListGpus(library);
+  if (word == "auto" && (!gpus.ok() || gpus->empty())) return std::optional<GpuInfo>();
+  if (!gpus.ok())
+    return Err(ErrorCode::kUnavailable, "no GPU can be used: {}. `assay doctor` says more.",
+               gpus.error().message);
+  if (index >= gpus->size())
+    return Err(
+        ErrorCode::kNotFound, "there is no {}: {} GPU(s) can be seen here{}", device, gpus->size(),
+        std::getenv("CUDA_VISIBLE_DEVICES") != nullptr ? " (CUDA_VISIBLE_DEVICES is set)" : "");
+  return std::optional((*gpus)[index]);
+}
+
 }  // namespace assay

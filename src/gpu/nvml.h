@@ -85,4 +85,9 @@ std::vector<GpuInfo> VisibleGpus(const std::vector<GpuInfo>& gpus, const char* v
 /// `library` is for tests.
 Result<std::vector<GpuInfo>> ListGpus(const std::string& library = "libnvidia-ml.so.1");
 
+/// Which GPU a --device argument (auto, cpu, cuda or cuda:N) means; nullopt for the CPU. kInvalid:
+/// it is no such word; kNotFound: this process sees fewer; kUnavailable as ListGpus.
+Result<std::optional<GpuInfo>> FindGpu(const std::string& device,
+                                       const std::string& library = "libnvidia-ml.so.1");
+
 }  // namespace assay

@@ -53,6 +53,25 @@ TEST_F(FakeNvml, CardsAreListed) {
   EXPECT_EQ(Variable<int>("fake_nvml_opened"), 0);
 }
 
+TEST_F(FakeNvml, AWordNamesADevice) {
+  const auto found = [](const char* word) {
+    const Result<std::optional<GpuInfo>> gpu = FindGpu(word, ASSAY_FAKE_NVML);
+    return !gpu.ok() ? gpu.error().message : gpu->has_value() ? (*gpu)->uuid : "the CPU";
+  };
+  EXPECT_EQ(found("cpu"), "the CPU");
+  EXPECT_EQ(found("auto"), "GPU-0");
+  EXPECT_EQ(found("cuda"), "GPU-0");
+  EXPECT_EQ(found("cuda:1"), "GPU-1");
+  EXPECT_EQ(found("cuda:2"), "there is no cuda:2: 2 GPU(s) can be seen here");
+  for (const char* word :
+       {"", "tpu", "cuda0", "cuda:", "cuda:x", "cuda:0 ", "cuda:-1", "cuda:99999999999999999999"})
+    EXPECT_NE(found(word).find("is no device: use auto, cpu, cuda or cuda:N"), std::string::npos)
+        << word;
+  EXPECT_EQ(FindGpu("tpu", "libno-such-library.so.1").error().code, ErrorCode::kInvalid);
+  EXPECT_EQ(FindGpu("cuda", "libno-such-library.so.1").error().code, ErrorCode::kUnavailable);
+  EXPECT_FALSE(FindGpu("auto", "libno-such-library.so.1")->has_value());
+}
+
 TEST_F(FakeNvml, OnlyVisibleCardsAreListed) {
   ::setenv("CUDA_VISIBLE_DEVICES", "1", 1);
   const Result<std::vector<GpuInfo>> gpus = ListGpus(ASSAY_FAKE_NVML);

@@ -107,9 +107,10 @@ def test_overrides_are_used_and_named(run, tmp_path):
     "arguments, code, said",
     [
         (["roofline", "assay/rleu", "--device", "H200"], 2, "assay/relu"),
+        (["roofline", "assay/rleu"], 2, "assay/relu"),  # and not that this machine lacks a calibration
         (["roofline", "assay/relu", "--device", "H2000"], 2, "there are A100"),
         (["roofline", "assay/relu", "--calibration", "/no/file"], 2, "/no/file"),
-        (["calibrate", "--device", "cuda:7"], 3, "calibrate failed"),
+        (["calibrate", "--device", "tpu"], 2, "'tpu' is no device: use auto, cpu, cuda or cuda:N"),
     ],
 )
 def test_wrong_usage_says_what_to_do(run, arguments, code, said):
@@ -117,6 +118,14 @@ def test_wrong_usage_says_what_to_do(run, arguments, code, said):
     assert result.returncode == code, result.stderr
     assert said in result.stderr
     assert result.stdout == ""
+
+
+def test_calibrating_a_gpu_that_is_not_there(run):
+    """CUDA_VISIBLE_DEVICES hides all there are."""
+    result = run("calibrate", "--device", "cuda")
+    assert result.returncode in (2, 3) and result.stdout == ""
+    assert "no GPU can be used" in result.stderr or "there is no cuda" in result.stderr
+    assert "RuntimeError" not in result.stderr
 
 
 def test_implausible_figures_are_not_used(run, tmp_path):
