@@ -13,6 +13,7 @@
 #include "broker/replay.h"
 #include "cli/commands.h"
 #include "reward/reward.h"
+#include "verdict/verdict.h"
 
 // Commands over a server's store. They read it beside a running server, and judge nothing in it.
 
@@ -149,10 +150,10 @@ int Rescore(const Options& options) {
   });
   if (!read.ok()) return Report(read.error());
   if (const Status written = (*output)->Finish(); !written.ok()) return Report(written.error());
-  if (without > 0)
-    fmt::print(stderr, "assay: {} verdicts lack what the mode '{}' needs; their notes say what\n",
-               without, mode);
-  return kExitOk;
+  if (without == 0) return kExitOk;
+  fmt::print(stderr, "assay: {} verdicts lack what the mode '{}' needs; their notes say what\n",
+             without, mode);
+  return kExitInfrastructure;
 }
 
 Result<json::object> JudgeAgain(const Options& options, const Job& job) {
@@ -224,7 +225,10 @@ void AddStore(CLI::App* command, Options* options) {
 void AddFilters(CLI::App* command, Options* options) {
   command->add_option("--owner", options->owner, "only of this key");
   command->add_option("--task", options->task, "only of this task id");
-  command->add_option("--status", options->status, "only verdicts of this status");
+  std::vector<std::string> statuses;
+  for (const VerdictStatus status : kVerdictStatuses) statuses.emplace_back(ToString(status));
+  command->add_option("--status", options->status, "only verdicts of this status")
+      ->check(CLI::IsMember(statuses));
   command->add_option("--output", options->output, "file to write (default: standard output)");
 }
 
@@ -259,6 +263,9 @@ void AddStoreCommands(CLI::App* app, int* exit_code) {
                       "NAME=VALUE, a parameter of the mode; repeatable");
   rescore->footer(
       "Prints one JSON object a verdict: id, task_id, status, mode, reward, masked, note.\n"
+      "Exit codes: 0 every verdict has a reward or is masked, 2 wrong usage, 3 a verdict lacks "
+      "what\n"
+      "the mode needs (its reward is null, the others are written), or the store cannot be read.\n"
       "Example:\n"
       "  assay rescore --store assay.db --mode roofline > rewards.jsonl");
   rescore->callback([options, exit_code] { *exit_code = Rescore(*options); });
@@ -272,6 +279,7 @@ void AddStoreCommands(CLI::App* app, int* exit_code) {
   exported->add_flag("--raw", options->raw, "with raw samples, standard output and error");
   exported->add_flag("--all", options->all, "also those that are not judged yet");
   exported->footer(
+      "Exit codes: 0 written, 2 wrong usage, 3 the store cannot be read or the rows not written.\n"
       "Example:\n"
       "  assay export --store assay.db --format jsonl --output submissions.jsonl");
   exported->callback([options, exit_code] { *exit_code = Export(*options); });

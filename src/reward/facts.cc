@@ -13,12 +13,6 @@ constexpr double kMostUs = 1e13;
 // From the shortest kernel to the slowest reference are six orders of magnitude.
 constexpr double kMostSpeedup = 1e9;
 
-constexpr VerdictStatus kStatuses[] = {
-    VerdictStatus::kCorrect,      VerdictStatus::kIncorrect,     VerdictStatus::kInvalidSubmission,
-    VerdictStatus::kCompileError, VerdictStatus::kRuntimeError,  VerdictStatus::kTimeout,
-    VerdictStatus::kOutOfMemory,  VerdictStatus::kRejectedCheat, VerdictStatus::kInfraError,
-    VerdictStatus::kCancelled};
-
 Fault FaultOf(VerdictStatus status) {
   switch (status) {
     case VerdictStatus::kCorrect:
@@ -109,9 +103,9 @@ Result<Facts> ReadVerdict(const json::object& verdict) {
     return Err(ErrorCode::kInvalid, "not a verdict: its 'schema' is not \"{}\"", kVerdictSchema);
   Facts facts;
   const std::string word = GetString(verdict, "status");
-  const auto* status = std::find_if(std::begin(kStatuses), std::end(kStatuses),
+  const auto* status = std::find_if(std::begin(kVerdictStatuses), std::end(kVerdictStatuses),
                                     [&](VerdictStatus each) { return ToString(each) == word; });
-  if (status == std::end(kStatuses))
+  if (status == std::end(kVerdictStatuses))
     return Err(ErrorCode::kInvalid, "the verdict's 'status' is none that Assay knows");
   facts.status = *status;
   ASSAY_ASSIGN_OR_RETURN(facts.compiled, Boolean(verdict, "compiled"));

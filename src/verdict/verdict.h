@@ -28,6 +28,12 @@ enum class VerdictStatus {
   kCancelled,
 };
 
+inline constexpr VerdictStatus kVerdictStatuses[] = {
+    VerdictStatus::kCorrect,      VerdictStatus::kIncorrect,     VerdictStatus::kInvalidSubmission,
+    VerdictStatus::kCompileError, VerdictStatus::kRuntimeError,  VerdictStatus::kTimeout,
+    VerdictStatus::kOutOfMemory,  VerdictStatus::kRejectedCheat, VerdictStatus::kInfraError,
+    VerdictStatus::kCancelled};
+
 /// Whose doing the outcome is. An infrastructure fault is never a reward and never a candidate's
 /// fault.
 enum class Fault { kNone, kCandidate, kIntegrity, kInfrastructure };

@@ -99,6 +99,23 @@ def test_rescore_pays_only_what_is_correct(run_assay, store):
         assert by_status[status]["reward"] <= 0 and by_status[status]["masked"] is False
 
 
+def test_rescore_exits_3_where_a_reward_is_missing(run_assay, store):
+    """As `assay reward` does; the rows that have one are written all the same."""
+    result = run_assay("rescore", "--store", store, "--mode", "coverage")
+    written = [json.loads(line) for line in result.stdout.splitlines()]
+    missing = [row for row in written if row["reward"] is None]
+    assert result.returncode == 3 and missing and all(row["note"] for row in missing)
+    assert len(written) == len(VERDICTS) and f"{len(missing)} verdicts lack" in result.stderr
+
+
+def test_a_status_that_no_verdict_has_is_wrong_usage(run_assay, store):
+    for command in ("rescore", "export"):
+        result = run_assay(command, "--store", store, "--status", "foo")
+        assert result.returncode == 2 and result.stdout == ""
+        assert "--status" in result.stderr and "rejected_cheat" in result.stderr
+        assert "Exit codes: 0" in run_assay(command, "--help").stdout
+
+
 def test_rescore_tells_a_wrong_mode_once(run_assay, store):
     result = run_assay("rescore", "--store", store, "--mode", "none")
     assert result.returncode == 2
