@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <map>
@@ -37,9 +38,33 @@ Result<std::set<std::string>> FinishedIds(const std::string& path) {
   return ids;
 }
 
+/// A row with what it has to have and nothing else: a misspelt member would otherwise be judged as
+/// if it were not there.
+Result<json::object> ReadRow(std::string_view line, const BatchOptions& options) {
+  ASSAY_ASSIGN_OR_RETURN(json::object row, ParseJsonObject(line));
+  constexpr std::string_view kMembers[] = {"task", "source", "path", "id"};
+  for (const auto& [key, value] : row) {
+    if (std::find(std::begin(kMembers), std::end(kMembers), key) == std::end(kMembers))
+      return Err(ErrorCode::kInvalid, "there is no member '{}' in a row; there are {}",
+                 CleanText(TruncateMiddle(key, 100)), fmt::join(kMembers, ", "));
+    if (!value.is_string())
+      return Err(ErrorCode::kInvalid, "'{}' must be a string", CleanText(key));
+  }
+  if (!row.contains("task")) {
+    if (options.default_task.empty())
+      return Err(ErrorCode::kInvalid,
+                 "'task' is missing: name it here, or for all rows with --task");
+    row["task"] = options.default_task;
+  }
+  if (row.contains("source") == row.contains("path"))
+    return Err(ErrorCode::kInvalid, "give 'source' or 'path'{}",
+               row.contains("path") ? ", not both" : "");
+  return row;
+}
+
 Result<Submission> ReadLine(std::string_view line, const BatchOptions& options,
                             TaskRegistry* registry) {
-  ASSAY_ASSIGN_OR_RETURN(const json::object object, ParseJsonObject(line));
+  ASSAY_ASSIGN_OR_RETURN(const json::object row, ReadRow(line, options));
   Submission submission;
   submission.time = options.time;
   submission.profile = options.profile;
@@ -47,16 +72,13 @@ Result<Submission> ReadLine(std::string_view line, const BatchOptions& options,
   submission.ncu = options.ncu;
   submission.sanitize = options.sanitize;
   submission.modes = options.modes;
-  ASSAY_ASSIGN_OR_RETURN(submission.task,
-                         FindTask(registry, GetString(object, "task", options.default_task)));
-  if (object.contains("source")) {
-    submission.source = GetString(object, "source");
-  } else if (object.contains("path")) {
-    ASSAY_ASSIGN_OR_RETURN(submission.source, ReadFile(GetString(object, "path"), 4u << 20));
+  ASSAY_ASSIGN_OR_RETURN(submission.task, FindTask(registry, GetString(row, "task")));
+  if (row.contains("path")) {
+    ASSAY_ASSIGN_OR_RETURN(submission.source, ReadFile(GetString(row, "path"), 4u << 20));
   } else {
-    return Err(ErrorCode::kInvalid, "neither \"source\" nor \"path\" is given");
+    submission.source = GetString(row, "source");
   }
-  submission.id = GetString(object, "id");
+  submission.id = GetString(row, "id");
   if (submission.id.empty())
     submission.id = "sub-" + Sha256Hex(submission.task->sha256 + submission.source).substr(0, 20);
   return submission;

@@ -6,9 +6,9 @@
 namespace assay {
 
 struct BatchOptions {
-  std::string input;         ///< JSONL: {"task", "source" or "path", optional "id"}
+  std::string input;         ///< JSONL: {"task", "source" or "path", optional "id"}, no more
   std::string output;        ///< JSONL to append verdicts to; empty: standard output
-  std::string default_task;  ///< for lines without "task"
+  std::string default_task;  ///< for lines without "task"; empty: these are wrong
   int jobs = 1;
   bool full = false;
   Modes modes;

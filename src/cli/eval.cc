@@ -220,22 +220,29 @@ void AddEval(CLI::App* app, int* exit_code) {
   command->add_flag("--json", options->as_json, "print the assay.verdict/1 document");
   command->add_flag("--full", options->full,
                     "with raw samples, standard output and error in the document");
-  command->add_option("--batch", options->batch,
-                      "JSONL of {\"task\", \"source\" or \"path\", \"id\"}; verdicts as JSONL");
-  command->add_option("--output", options->output,
-                      "with --batch: file to append to; ids already in it are skipped");
+  CLI::Option* batch =
+      command->add_option("--batch", options->batch,
+                          "JSONL of {\"task\", \"source\" or \"path\", \"id\"}; verdicts as JSONL");
+  command
+      ->add_option("--output", options->output,
+                   "with --batch: file to append to; ids already in it are skipped")
+      ->needs(batch);
   command->add_option("--jobs", options->jobs, "with --batch: submissions judged at once")
       ->check(CLI::Range(1, 64))
+      ->needs(batch)
       ->capture_default_str();
   command->footer(
       "Exit codes: 0 correct, 1 not correct, 2 wrong usage, 3 infrastructure, 4 integrity.\n"
+      "With --batch: 0 all were judged, whatever the verdicts say; 2 wrong usage; 3 "
+      "infrastructure.\n"
       "Examples:\n"
       "  assay eval --task assay/relu examples/relu.py\n"
       "  assay eval --task assay/relu --device cpu --json examples/relu.py\n"
       "  assay eval --task assay/relu --profile examples/relu.py\n"
       "  assay eval --task assay/relu --ncu --sanitize=racecheck examples/relu.py\n"
       "  assay eval --tasks kernelbench:../KernelBench --task kb/l1/19 my_relu.py\n"
-      "  assay eval --task kb/l3/11~reweighted --baseline all --against compile vgg.py\n"
+      "  assay eval --tasks kernelbench:../KernelBench --task kb/l3/11~reweighted vgg.py\n"
+      "  assay eval --task assay/relu --baseline all --against compile examples/relu.py\n"
       "  assay eval --batch submissions.jsonl --jobs 8 --output verdicts.jsonl");
   command->callback([options, exit_code] { *exit_code = Evaluate(*options); });
 }

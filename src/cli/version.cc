@@ -5,7 +5,17 @@
 
 namespace assay {
 
+namespace {
+
+std::string VersionText() {
+  return fmt::format("assay {} ({}, {}; {})", ASSAY_VERSION, kProtocolVersion, kVerdictSchema,
+                     AllocatorName());
+}
+
+}  // namespace
+
 void AddVersion(CLI::App* app, int* exit_code) {
+  app->set_version_flag("--version", VersionText, "As `assay version`");
   CLI::App* command = app->add_subcommand(
       "version", "Versions of the program, the protocol and the verdict format");
   auto as_json = std::make_shared<bool>(false);
@@ -18,8 +28,7 @@ void AddVersion(CLI::App* app, int* exit_code) {
                                                       {"verdict", kVerdictSchema},
                                                       {"allocator", AllocatorName()}}));
     } else {
-      fmt::print("assay {} ({}, {}; {})\n", ASSAY_VERSION, kProtocolVersion, kVerdictSchema,
-                 AllocatorName());
+      fmt::print("{}\n", VersionText());
     }
     *exit_code = kExitOk;
   });

@@ -38,3 +38,31 @@ def test_no_repeatable_option_of_any_command_takes_more(run_assay, command):
         store = ["--store", "none.db"] if command in ("replay", "rescore") else []
         result = run_assay(*command.split(), *store, option, "one", "two", "three", "four")
         assert result.returncode == 2 and "four" in result.stderr, f"{option}: {result.stderr}"
+
+
+@pytest.mark.parametrize("option", [["--output", "verdicts.jsonl"], ["--jobs", 2]])
+def test_what_only_a_batch_takes_needs_one(run_assay, root, option):
+    result = run_assay("eval", *option, "--task", "assay/relu", root / "examples/relu.py")
+    assert result.returncode == 2 and f"{option[0]} requires --batch" in result.stderr, result.stderr
+
+
+def test_the_version_is_an_option_too(run_assay):
+    result = run_assay("--version")
+    assert result.returncode == 0 and result.stdout == run_assay("version").stdout
+
+
+def test_the_timer_check_says_that_a_failed_one_counts(run_assay):
+    help_text = run_assay("timer-check", "--help").stdout
+    assert "1 not (stored too)" in help_text and "2 wrong usage" in help_text
+
+
+@pytest.mark.parametrize("collection", ["zoo", "honest"])
+def test_an_example_of_a_collection_names_something_in_it(run_assay, collection):
+    [only] = re.findall(r"--only '(.*?)'", run_assay(collection, "--help").stdout)
+    listed = run_assay(collection, "--only", only, "--list")
+    assert listed.returncode == 0 and len(listed.stdout.splitlines()) > 1, listed.stderr
+
+
+def test_examples_name_where_kernelbench_is(run_assay):
+    examples = [line for line in run_assay("eval", "--help").stdout.splitlines() if "--task kb/" in line]
+    assert len(examples) > 1 and all("--tasks kernelbench:" in line for line in examples)
