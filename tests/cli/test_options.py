@@ -36,7 +36,7 @@ def test_no_repeatable_option_of_any_command_takes_more(run_assay, command):
     assert repeatable or "repeatable" not in help_text, help_text
     for option in repeatable:
         store = ["--store", "none.db"] if command in ("replay", "rescore") else []
-        result = run_assay(*command.split(), *store, option, "one", "two", "three", "four")
+        result = run_assay(*command.split(), *store, option, "one", "two", "three", "four", timeout=30)
         assert result.returncode == 2 and "four" in result.stderr, f"{option}: {result.stderr}"
 
 
