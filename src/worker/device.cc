@@ -3,8 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cstdlib>
 #include <optional>
 
 #include "base/log.h"
@@ -14,32 +12,6 @@
 
 namespace assay {
 namespace {
-
-/// Which GPU a --device argument means; nullopt for the CPU.
-Result<std::optional<GpuInfo>> ChooseGpu(const std::string& device) {
-  if (device == "cpu") return std::optional<GpuInfo>();
-  Result<std::vector<GpuInfo>> gpus = ListGpus();
-  if (device == "auto") {
-    if (!gpus.ok() || gpus->empty()) return std::optional<GpuInfo>();
-    return std::optional((*gpus)[0]);
-  }
-  size_t index = 0;
-  if (device.starts_with("cuda:")) {
-    const char* end = device.data() + device.size();
-    if (std::from_chars(device.data() + 5, end, index).ptr != end || device.size() == 5)
-      return Err(ErrorCode::kInvalid, "'{}' is no device: use auto, cpu, cuda or cuda:N", device);
-  } else if (device != "cuda") {
-    return Err(ErrorCode::kInvalid, "'{}' is no device: use auto, cpu, cuda or cuda:N", device);
-  }
-  if (!gpus.ok())
-    return Err(ErrorCode::kUnavailable, "no GPU can be used: {}. `assay doctor` says more.",
-               gpus.error().message);
-  if (index >= gpus->size())
-    return Err(
-        ErrorCode::kNotFound, "there is no {}: {} GPU(s) can be seen here{}", device, gpus->size(),
-        std::getenv("CUDA_VISIBLE_DEVICES") != nullptr ? " (CUDA_VISIBLE_DEVICES is set)" : "");
-  return std::optional((*gpus)[index]);
-}
 
 Result<RooflineTarget> FindTarget(const std::optional<GpuInfo>& gpu, Judge* judge) {
   if (!gpu) return TargetOf({}, "cpu", CalibrationFolder());
@@ -56,7 +28,7 @@ uint64_t HalfOfMemory() {
 }  // namespace
 
 Result<std::unique_ptr<Device>> Device::Open(const DeviceOptions& options) {
-  ASSAY_ASSIGN_OR_RETURN(const std::optional<GpuInfo> gpu, ChooseGpu(options.device));
+  ASSAY_ASSIGN_OR_RETURN(const std::optional<GpuInfo> gpu, FindGpu(options.device));
   std::unique_ptr<Device> device(new Device);
   device->cuda_ = gpu.has_value();
   device->size_ = gpu ? "gpu" : "cpu";

@@ -155,8 +155,8 @@ class Judge {
   /// `results`: where the call's outputs stand in the outputs' memory; empty: all in their slots.
   Result<Comparison> Verify(int lane, uint32_t slot, const ResultPlaces& results, bool exact,
                             uint64_t quiet_ns, Quietness* quiet);
-  /// Between two processes of one submission, while none has it: nothing that one wrote is there for
-  /// the other.
+  /// Between two processes of one submission, while none has it: nothing that one wrote is there
+  /// for the other.
   Status EraseOutputs(int lane);
   /// Notes the outputs in a slot, then says whether those of a second call have the same bits.
   Status Remember(int lane, uint32_t slot);
