@@ -35,17 +35,21 @@ struct Options {
   bool as_json = false;
 };
 
-void Announce(const Options& options, const std::vector<std::shared_ptr<JobRunner>>& runners) {
+/// `answered`: the server has taken this worker; else it is not there yet.
+void Announce(const Options& options, const std::vector<std::shared_ptr<JobRunner>>& runners,
+              bool answered) {
   json::array names;
   for (const auto& runner : runners) names.emplace_back(options.name + "/" + runner->name());
   if (options.as_json) {
     fmt::print("{}\n", json::serialize(json::object{{"ready", true},
                                                     {"server", options.server},
+                                                    {"server_answers", answered},
                                                     {"name", options.name},
                                                     {"workers", names},
                                                     {"pid", ::getpid()}}));
   } else {
-    fmt::print("assay judges for {} as {}\n", options.server, json::serialize(names));
+    fmt::print("assay judges for {} as {}{}\n", options.server, json::serialize(names),
+               answered ? "" : ", when it answers");
   }
   std::fflush(stdout);
 }
@@ -55,7 +59,7 @@ void Announce(const Options& options, const std::vector<std::shared_ptr<JobRunne
 void Judge(const Options& options, const std::atomic<bool>& refused, RemoteLeases* leases,
            const std::vector<std::shared_ptr<JobRunner>>& runners) {
   RunnerPool pool(leases, runners, {.look = kLook, .ttl = Seconds(options.ttl_s)});
-  Announce(options, runners);
+  Announce(options, runners, leases->Check().ok());
   while (Terminations() == 0 && !refused) SleepUnlessWoken(Seconds(3600));
   LogInfo("finishing what has begun; once more gives it back");
   std::atomic<bool> stopped{false};

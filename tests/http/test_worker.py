@@ -88,7 +88,8 @@ def test_a_server_that_does_not_judge_itself(serve, work, run_assay):
     assert status == 503 and "no worker" in text
     waiting = submit(server, 0)
     worker = work(server, "--name", "gpu-7", "--jobs", 3)
-    assert worker.ready()["workers"] == ["gpu-7/echo"]
+    assert worker.ready() | {"pid": 0} == {"ready": True, "server": f"http://127.0.0.1:{server.port}", "name": "gpu-7",
+                                           "server_answers": True, "workers": ["gpu-7/echo"], "pid": 0}
     assert eventually(lambda: all_done(server, [waiting]))
     done = ask(server, f"/v1/submissions/{waiting}")
     assert done["worker"] == "gpu-7/echo" and done["verdict"]["error"]["name"] == "echo"
@@ -299,6 +300,6 @@ def test_a_worker_may_come_before_its_server(serve, work, tmp_path):
     first.signal(TERM)
     first.wait()
     worker = work(first)
-    worker.ready()
+    assert worker.ready()["server_answers"] is False
     server = serve(port=first.port, runner="none", store=tmp_path / "second.db")
     assert server.request("POST", "/v1/submissions?wait=20", SUBMISSION)[0] == 200
