@@ -30,9 +30,11 @@ class EchoSession final : public WebSocketSession {
   EchoSession& operator=(const EchoSession&) = delete;
   ~EchoSession() override { ++room_->destroyed; }
   void OnOpen() override {
-    ++room_->opened;
-    const std::lock_guard lock(room_->mutex);
-    room_->peers.push_back(peer_);
+    {
+      const std::lock_guard lock(room_->mutex);
+      room_->peers.push_back(peer_);
+    }
+    ++room_->opened;  // who waits for it reads the peers
   }
   void OnMessage(std::string text) override {
     ++room_->received;
