@@ -158,7 +158,7 @@ bool LeaseDesk::Extend(Held* held) {
 /// Gives what was leased, for the broker, which is called under no lock.
 Delivery LeaseDesk::Drop(const std::string& lease, bool lost, std::string_view why) {
   const auto found = held_.find(lease);
-  const Delivery delivery = found->second.delivery;
+  Delivery delivery = found->second.delivery;
   if (const auto known = workers_.find(found->second.worker); lost && known != workers_.end()) {
     ++known->second.state.failed;
     known->second.state.last_error = why;

@@ -225,18 +225,19 @@ Status RemoteLeases::SetStage(const Delivery& delivery, std::string_view stage) 
 }
 
 Status RemoteLeases::CompleteBehind(const Delivery& delivery, json::object verdict) {
-  return End(delivery, kComplete, std::move(verdict));
+  return End(delivery, kComplete, verdict);
 }
 
 Status RemoteLeases::Complete(const Delivery& delivery, json::object verdict) {
-  return End(delivery, kComplete, std::move(verdict));
+  return End(delivery, kComplete, verdict);
 }
 
 Status RemoteLeases::Return(const Delivery& delivery, bool lost, std::string_view why) {
   return End(delivery, kReturn, {{"lost", lost}, {"why", TruncateMiddle(why, kMaxWhy)}});
 }
 
-Status RemoteLeases::End(const Delivery& delivery, std::string_view outcome, json::object body) {
+Status RemoteLeases::End(const Delivery& delivery, std::string_view outcome,
+                         const json::object& body) {
   HeldPtr held;
   bool cut = false;
   {
@@ -248,15 +249,15 @@ Status RemoteLeases::End(const Delivery& delivery, std::string_view outcome, jso
     cut = interrupted_ && !held->asked && outcome == kComplete &&
           GetString(body, "status") == "cancelled";
   }
-  const Status ended = cut ? Send(*held, kReturn, {{"lost", false}, {"why", "the worker stops"}})
-                           : Send(*held, outcome, std::move(body));
+  Status ended = cut ? Send(*held, kReturn, {{"lost", false}, {"why", "the worker stops"}})
+                     : Send(*held, outcome, body);
   const std::lock_guard guard(mutex_);
   held_.erase(held->job.get());
   return ended;
 }
 
 /// Until the server has heard it, or need not.
-Status RemoteLeases::Send(const Held& held, std::string_view outcome, json::object body) {
+Status RemoteLeases::Send(const Held& held, std::string_view outcome, const json::object& body) {
   const std::string& id = held.job->request->id;
   const std::string path = PathOf(held.name, outcome);
   const std::string text = json::serialize(body);

@@ -79,8 +79,8 @@ class RemoteLeases final : public JobLeases {
   void Refuse(const http::Client::Answer& answer);
   std::string NextAsk(const std::string& worker);
   Result<Delivery> Take(const std::string& answer, Seconds ttl);
-  Status End(const Delivery& delivery, std::string_view outcome, json::object body);
-  Status Send(const Held& held, std::string_view outcome, json::object body);
+  Status End(const Delivery& delivery, std::string_view outcome, const json::object& body);
+  Status Send(const Held& held, std::string_view outcome, const json::object& body);
 
   // With mutex_ held.
   HeldPtr Find(const Delivery& delivery);
