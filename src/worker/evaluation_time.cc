@@ -102,9 +102,12 @@ Outcome Evaluation::LoadAgain() {
   const TimePoint begin = Clock::now();
   if (const Status leased = LeaseAnother(); !leased.ok())
     return InfrastructureFailure(Stage::kTime, leased.error());
-  // What the process before may have written there, for this one to find.
-  if (const Status erased = device_->judge().EraseOutputs(lane_); !erased.ok())
-    return InfrastructureFailure(Stage::kTime, erased.error());
+  {
+    const std::shared_lock device(device_->lock());
+    // What the process before may have written there, for this one to find.
+    if (const Status erased = device_->judge().EraseOutputs(lane_); !erased.ok())
+      return InfrastructureFailure(Stage::kTime, erased.error());
+  }
   leased_at_ += Clock::now() - begin;  // that time was not the submission's
   if (Outcome outcome = Load(); !Passed(outcome)) return outcome;
   if (Outcome outcome = NewWeights(); !Passed(outcome)) return outcome;
