@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <random>
 
+#include "timing/random_cases.h"
 #include "timing/statistics.h"
 
 namespace assay {
@@ -20,16 +20,8 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kMax = std::numeric_limits<double>::max();
 constexpr int kCases = 300;
 
-/// Random cases for the property tests; the seed is fixed, so a failure repeats.
-class Cases {
+class Cases : public test::RandomCases {
  public:
-  double Uniform(double low, double high) {
-    return std::uniform_real_distribution<double>(low, high)(random_);
-  }
-  int Int(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
-  double LogUniform(double low, double high) {
-    return std::exp(Uniform(std::log(low), std::log(high)));
-  }
   /// What a hostile process might write as one time.
   double HostileTime(double honest) {
     const double values[] = {
@@ -39,9 +31,6 @@ class Cases {
         honest * 0.9};
     return values[Int(0, static_cast<int>(std::size(values)) - 1)];
   }
-
- private:
-  std::mt19937_64 random_{20240229};
 };
 
 RoundClock Round(int calls, double outside, double overhead, double inside) {

@@ -9,6 +9,8 @@
 #include <limits>
 #include <random>
 
+#include "timing/random_cases.h"
+
 namespace assay {
 namespace {
 
@@ -18,25 +20,14 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr int kCases = 300;
 
-/// Random cases for the property tests; the seed is fixed, so a failure repeats.
-class Cases {
+class Cases : public test::RandomCases {
  public:
-  double Uniform(double low, double high) {
-    return std::uniform_real_distribution<double>(low, high)(random_);
-  }
-  int Int(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
-  double LogUniform(double low, double high) {
-    return std::exp(Uniform(std::log(low), std::log(high)));
-  }
   std::vector<double> Times(size_t n) {
     std::vector<double> times(n);
     const double scale = LogUniform(0.5, 1e6);
     for (double& time : times) time = scale * Uniform(0.8, 1.5);
     return times;
   }
-
- private:
-  std::mt19937_64 random_{20240229};
 };
 
 TEST(Quantile, InterpolatesLikeType7) {

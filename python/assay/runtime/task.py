@@ -11,12 +11,8 @@ import time
 import torch
 
 from . import backward, chance, compare, families, indices, modules, shapes, trace_precision, trace_work, tree
+from .families import fast_random  # None without Triton: torch draws, more slowly
 from .rounds import copied
-
-try:
-    from . import fast_random
-except ImportError:  # no Triton here: torch draws, more slowly
-    fast_random = None
 
 EXACT_BUDGET_S = 0.25  # a float64 reference slower than this runs in one trial only
 INITIAL_FLAGS = modules.Flags()  # as torch has them, before any task was imported
