@@ -136,8 +136,9 @@ void* assay_host_segment_create(size_t bytes, int sealed_for_others, int* fd) {
 }
 
 void* assay_host_segment_map(int fd, size_t bytes, int writable) {
-  void* memory =
-      ::mmap(nullptr, bytes, PROT_READ | (writable != 0 ? PROT_WRITE : 0), MAP_SHARED, fd, 0);
+  // All pages at once: faults in timed calls would be those of the process that came there first.
+  void* memory = ::mmap(nullptr, bytes, PROT_READ | (writable != 0 ? PROT_WRITE : 0),
+                        MAP_SHARED | MAP_POPULATE, fd, 0);
   if (memory != MAP_FAILED) return memory;
   Fail(assay::ErrnoError("mmap", errno));
   return nullptr;

@@ -239,7 +239,7 @@ void Evaluation::PlanRounds() {
       static_cast<uint64_t>(limits.max_calls));
   const auto within = [&](uint64_t room) { return std::clamp<uint64_t>(room / slot, 1, most); };
   const uint64_t fitting = within(device_->cuda() ? limits.slot_bytes_gpu : limits.slot_bytes_cpu);
-  const uint64_t spare = within(device_->cuda() ? limits.spare_bytes_gpu : limits.slot_bytes_cpu);
+  const uint64_t spare = within(device_->cuda() ? limits.spare_bytes_gpu : limits.spare_bytes_cpu);
   const double wanted = std::ceil(limits.round_us / std::max(1.0, shape_.reference_us));
   calls_ = static_cast<uint32_t>(std::clamp<uint64_t>(static_cast<uint64_t>(wanted), 1, fitting));
   // More slots than a round of the reference takes: a faster candidate runs more calls in a round,

@@ -33,10 +33,12 @@ struct Limits {
   int max_calls = 64;                     ///< calls per round; a host queues one in 30 to 70 us
   uint64_t slot_bytes_gpu = 24ull << 30;  ///< inputs and outputs of one round together
   uint64_t slot_bytes_cpu = 256ull << 20;
-  uint64_t spare_bytes_gpu = 10ull << 30;  ///< the same, for calls beyond what the reference needs
-                                           ///< to fill a round: a candidate may be much faster
-  int warm_rounds = 2;                     ///< pairs that are run and not counted
-  int min_rounds = 4;  ///< pairs between two looks at the interval, and at least
+  /// The same, for calls beyond what the reference needs to fill a round: a candidate may be much
+  /// faster.
+  uint64_t spare_bytes_gpu = 10ull << 30;
+  uint64_t spare_bytes_cpu = 64ull << 20;
+  int warm_rounds = 2;  ///< pairs that are run and not counted
+  int min_rounds = 4;   ///< pairs between two looks at the interval, and at least
   int max_rounds = 64;
   double target_half_width = 0.01;  ///< of the ratio's 95 % interval: stop when reached
   double target_us = 0.1;           ///< ... or when it is this much of the candidate's time

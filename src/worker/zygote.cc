@@ -112,7 +112,9 @@ Status Zygote::Launch() {
   spawn.unset_env = ForeignVariables();
   spawn.env = {{"PYTHONDONTWRITEBYTECODE", "1"},
                {"PYTHONUNBUFFERED", "1"},
-               {"TOKENIZERS_PARALLELISM", "false"}};
+               {"TOKENIZERS_PARALLELISM", "false"},
+               // Threads that spin until there is work again spin while others are timed.
+               {"OMP_WAIT_POLICY", "PASSIVE"}};
   if (options_.cuda) {
     spawn.env.emplace_back("CUDA_VISIBLE_DEVICES", options_.gpu_uuid);
     spawn.env.emplace_back("CUDA_DEVICE_ORDER", "PCI_BUS_ID");
