@@ -47,7 +47,7 @@ json::object CheckJson(const Task& task, const Checked& checked, const std::stri
   line["output_bytes"] = shape.output_bytes;
   line["state_bytes"] = shape.state_bytes;
   line["reference_us"] = shape.reference_us;
-  line["mutates_inputs"] = shape.private_inputs;
+  line["mutates_inputs"] = shape.writes_inputs;
   line["stochastic"] = shape.draws > 0;
   if (!checked.health.ok()) line["error"] = checked.health.error().message;
   if (checked.health.ok())
@@ -74,7 +74,7 @@ void PrintCheck(const Task& task, const Checked& checked) {
                                    : "FAIL",
              task.id, static_cast<double>(shape.input_bytes) / 1e6,
              static_cast<double>(shape.output_bytes) / 1e6, shape.reference_us,
-             shape.private_inputs ? "  writes its inputs" : "",
+             shape.writes_inputs ? "  writes its inputs" : "",
              shape.draws > 0 ? "  stochastic" : "", health);
 }
 

@@ -14,7 +14,7 @@ TimerReport Sample() {
   return {.uuid = "GPU-1234",
           .device = "NVIDIA H200",
           .driver = "580.65.06",
-          .protocol = "assay.protocol/4",
+          .protocol = "assay.protocol/5",
           .floor_us = 2.25,
           .tick_us = 0.032,
           .points = {{2, 2.125}, {50, 49.75}, {1000, 1004}}};

@@ -12,7 +12,7 @@
 namespace assay {
 
 /// Version of the measurement protocol; part of every score, so that methods never mix.
-inline constexpr const char* kProtocolVersion = "assay.protocol/4";
+inline constexpr const char* kProtocolVersion = "assay.protocol/5";
 inline constexpr const char* kVerdictSchema = "assay.verdict/1";
 
 enum class VerdictStatus {

@@ -38,12 +38,13 @@ Failure ExamineFailure(const Error& error) {
 /// Device memory one submission takes: three arenas, where those of the outputs also hold the
 /// results of a round (see results_bytes() in lane.py), weights there and in the judge (once more
 /// in float64), and the temporaries of a call and of its comparison in float64. A baseline has
-/// outputs, weights and a context of its own.
+/// outputs, weights and a context of its own. Where inputs are written, each process has its own.
 uint64_t MemoryNeeded(const TaskShape& shape, uint64_t slots, uint64_t baselines) {
+  const uint64_t own_inputs = shape.writes_inputs ? shape.input_bytes : 0;
   const uint64_t alone =
-      slots * (shape.input_bytes + 4 * shape.output_bytes + shape.output_bytes / 2) +
+      slots * (shape.input_bytes + own_inputs + 4 * shape.output_bytes + shape.output_bytes / 2) +
       6 * shape.state_bytes + 4 * shape.input_bytes + 8 * shape.output_bytes + (3ull << 30);
-  const uint64_t each = slots * (shape.output_bytes + shape.output_bytes / 4) +
+  const uint64_t each = slots * (own_inputs + shape.output_bytes + shape.output_bytes / 4) +
                         2 * shape.state_bytes + 4 * shape.output_bytes + (1ull << 30);
   return alone + baselines * each;
 }

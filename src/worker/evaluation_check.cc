@@ -44,7 +44,10 @@ Outcome Evaluation::Trial(int number) {
   slot_ = static_cast<uint32_t>(seeds_.Next("slot") % slots_);
   const std::vector<uint64_t> seeds = seeds_.Next("trial", 1);
   if (Outcome outcome = Fill(seeds, family); !Passed(outcome)) return outcome;
-  if (Outcome outcome = Calls(number == 0, 1); !Passed(outcome)) return outcome;
+  {
+    const std::future<void> expected = number == 0 ? ExpectMeanwhile() : std::future<void>();
+    if (Outcome outcome = Calls(number == 0, 1); !Passed(outcome)) return outcome;
+  }
   if (Outcome outcome = VerifyCall(native); !Passed(outcome)) return outcome;
   return number == 0 ? Repeat(seeds, family) : Outcome{};
 }
@@ -160,6 +163,19 @@ Outcome Evaluation::Calls(bool first, uint32_t count, const json::object& shapes
   return session_->EndRounds(Stage::kCheck, nullptr);
 }
 
+/// The judge computes what a call will be compared with, while the call compiles. The result waits
+/// for the judge when it goes out of scope.
+std::future<void> Evaluation::ExpectMeanwhile() {
+  // Wasted on a call that fails, and others wait for the judge meanwhile.
+  constexpr double kMostUs = 20'000;
+  if (!device_->cuda() || submission_.frugal || shape_.reference_us > kMostUs) return {};
+  return std::async(std::launch::async, [this] {
+    const std::shared_lock device(device_->lock());
+    // What goes wrong here goes wrong again, and is told, when the outputs are verified.
+    static_cast<void>(device_->judge().Expect(lane_, slot_));
+  });
+}
+
 /// One trial on smaller inputs, where the reference accepts some. `other_shapes` says what came of
 /// it; nothing where nothing can be said.
 Outcome Evaluation::OtherShapes() {
@@ -174,7 +190,10 @@ Outcome Evaluation::OtherShapes() {
   slot_ = static_cast<uint32_t>(seeds_.Next("slot") % slots_);
   Outcome outcome = NewWeights();
   if (Passed(outcome)) outcome = Fill(seeds_.Next("trial", 1), "jittered");
-  if (Passed(outcome)) outcome = Calls(/*first=*/false, 1, shapes);
+  if (Passed(outcome)) {
+    const std::future<void> expected = ExpectMeanwhile();
+    outcome = Calls(/*first=*/false, 1, shapes);
+  }
   if (Passed(outcome)) {
     const std::shared_lock device(device_->lock());
     outcome = Judged(device_->judge().Verify(lane_, slot_, {}, /*exact=*/true, 0, nullptr), [] {});
@@ -229,7 +248,7 @@ void Evaluation::Compare(const Comparison& result, bool native) {
 /// A store into read-only inputs kills the process like any wild store. Whether that was the cause
 /// is found in a second candidate, with private copies of the inputs that are looked at afterwards.
 Outcome Evaluation::DiagnoseMutation(Outcome crash) {
-  if (shape_.private_inputs) return crash;
+  if (shape_.writes_inputs) return crash;
   if (!LeaseAnother().ok()) return crash;
   CandidateSession::LoadOptions options;
   options.source = submission_.source;

@@ -109,7 +109,7 @@ Result<TaskShape> Judge::Examine(int lane, const Task& task, const std::string& 
   shape.reference_us = GetDouble(reply.body, "reference_us");
   shape.outputs = static_cast<int>(GetInt(reply.body, "outputs", 1));
   shape.forward_inputs = static_cast<int>(GetInt(reply.body, "forward_inputs", -1));
-  shape.private_inputs = GetBool(reply.body, "private_inputs");
+  shape.writes_inputs = GetBool(reply.body, "writes_inputs");
   shape.draws = static_cast<int>(GetInt(reply.body, "draws"));
   shape.general_shapes = GetBool(reply.body, "general_shapes");
   shape.same_inputs = GetBool(reply.body, "same_inputs");
@@ -208,7 +208,7 @@ Status Judge::Weights(int lane, uint64_t seed) {
 
 Result<Quietness> Judge::Fill(int lane, uint32_t first, std::span<const uint64_t> seeds,
                               uint64_t quiet_ns, uint64_t hold_ns, std::string_view family,
-                              std::span<const uint32_t> rare) {
+                              std::span<const uint32_t> rare, int process) {
   json::array list(seeds.begin(), seeds.end());
   ASSAY_ASSIGN_OR_RETURN(const Message reply, Call({{"op", "fill"},
                                                     {"lane", lane},
@@ -216,17 +216,19 @@ Result<Quietness> Judge::Fill(int lane, uint32_t first, std::span<const uint64_t
                                                     {"seeds", std::move(list)},
                                                     {"family", family},
                                                     {"rare", json::array(rare.begin(), rare.end())},
+                                                    {"process", process},
                                                     {"quiet_ns", quiet_ns},
                                                     {"hold_ns", hold_ns}}));
   return ReadQuiet(reply.body);
 }
 
 Result<Quietness> Judge::Flush(int lane, uint32_t first, uint32_t calls, uint64_t quiet_ns,
-                               uint64_t hold_ns) {
+                               uint64_t hold_ns, int process) {
   ASSAY_ASSIGN_OR_RETURN(const Message reply, Call({{"op", "flush"},
                                                     {"lane", lane},
                                                     {"first", first},
                                                     {"calls", calls},
+                                                    {"process", process},
                                                     {"quiet_ns", quiet_ns},
                                                     {"hold_ns", hold_ns}}));
   return ReadQuiet(reply.body);
@@ -243,6 +245,13 @@ Status Judge::Release(uint32_t hold) {
 void Judge::AskForLook(uint32_t hold) {
   const std::lock_guard guard(mutex_);
   if (process_) process_->AskForLook(hold);
+}
+
+Status Judge::Expect(int lane, uint32_t slot) {
+  ASSAY_ASSIGN_OR_RETURN(const Message reply,
+                         Call({{"op", "expect"}, {"lane", lane}, {"slot", slot}}));
+  static_cast<void>(reply);
+  return {};
 }
 
 Result<Comparison> Judge::Verify(int lane, uint32_t slot, const ResultPlaces& results, bool exact,

@@ -28,8 +28,8 @@ struct TaskShape {
   uint64_t state_bytes = 0;
   double reference_us = 0;
   int forward_inputs = -1;
-  int outputs = 1;              ///< tensors that a call returns
-  bool private_inputs = false;  ///< the reference writes its inputs
+  int outputs = 1;             ///< tensors that a call returns
+  bool writes_inputs = false;  ///< the reference does
   int draws = 0;  ///< calls on the same inputs that a trial takes because outputs are random; 0:
                   ///< none are
   bool general_shapes = false;   ///< the task asks for other sizes of its inputs, too
@@ -92,6 +92,11 @@ struct KeptCall {
   std::string outside;  ///< as in Comparison
 };
 
+/// Numbers of the processes that a lane's arena is for; those of the baselines follow.
+inline constexpr int kCandidateProcess = 0;
+inline constexpr int kReferenceProcess = 1;
+inline constexpr int kFirstBaseline = 2;
+
 /// Where a process says that one call's outputs stand.
 struct ResultPlaces {
   std::vector<int64_t> places;   ///< of each output, -1: in its slot
@@ -140,18 +145,22 @@ class Judge {
   /// New inputs in the slots from `first`. After the reply the judge occupies the device until
   /// Release(), for `hold_ns` at most; only at the end of that are the inputs complete. `family`:
   /// one of the task's families of inputs. `rare`: the slots whose inputs are of kRareFamily.
+  /// `process`: whose round comes next.
   Result<Quietness> Fill(int lane, uint32_t first, std::span<const uint64_t> seeds,
                          uint64_t quiet_ns, uint64_t hold_ns,
                          std::string_view family = kNativeFamily,
-                         std::span<const uint32_t> rare = {});
+                         std::span<const uint32_t> rare = {}, int process = kCandidateProcess);
   /// The same without new inputs: `calls` slots from `first` are read by the next round, maybe
   /// none.
   Result<Quietness> Flush(int lane, uint32_t first, uint32_t calls, uint64_t quiet_ns,
-                          uint64_t hold_ns);
+                          uint64_t hold_ns, int process = kCandidateProcess);
   /// Ends hold number `hold` and waits until it has ended.
   Status Release(uint32_t hold);
   /// Lets the judge look at the device at once: the round that began with `hold` is done.
   void AskForLook(uint32_t hold);
+  /// Computes what Verify() with `exact` will compare a slot's outputs with, for the last inputs
+  /// and weights. Takes the memory of that until then.
+  Status Expect(int lane, uint32_t slot);
   /// `results`: where the call's outputs stand in the outputs' memory; empty: all in their slots.
   Result<Comparison> Verify(int lane, uint32_t slot, const ResultPlaces& results, bool exact,
                             uint64_t quiet_ns, Quietness* quiet);

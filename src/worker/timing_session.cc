@@ -88,7 +88,7 @@ Outcome TimingSession::RunReference(uint32_t first, uint32_t hold, Quietness* af
     return outcome;
   // A look, and, where the candidate comes next, the device is made ready for it.
   Result<Quietness> quiet =
-      after != nullptr ? Flush(first, candidate_calls_, hold_ns_) : Flush(0, 0, 0);
+      after != nullptr ? Flush(first, candidate_calls_, kCandidateProcess) : Look();
   if (Outcome outcome = Judged(quiet, &reference_busy_); !Passed(outcome)) return outcome;
   clock->outside_us = OutsideUs(time, *quiet);
   if (after != nullptr) *after = *quiet;
@@ -118,9 +118,11 @@ void TimingSession::ForBaselines(Step step) {
 
 /// One round of each baseline. What goes wrong with one is its own.
 Outcome TimingSession::RunBaselines(uint32_t first) {
+  int process = kFirstBaseline - 1;
   for (Baseline* baseline : baselines_) {
+    ++process;
     if (!baseline->available()) continue;
-    const Result<Quietness> ready = Flush(first, baseline->calls, hold_ns_);
+    const Result<Quietness> ready = Flush(first, baseline->calls, process);
     if (Outcome outcome = Judged(ready, nullptr); !Passed(outcome)) return outcome;
     baseline->clock = {};
     baseline->clock.calls = static_cast<int>(baseline->calls);
@@ -128,7 +130,7 @@ Outcome TimingSession::RunBaselines(uint32_t first) {
     Outcome outcome = baseline->session().Round(Stage::kTime, first, baseline->calls, true,
                                                 RoundLimit(), &time, ready->hold);
     if (!Passed(outcome)) baseline->Fail(outcome);
-    const Result<Quietness> quiet = Flush(0, 0, 0);
+    const Result<Quietness> quiet = Look();
     if (Outcome judged = Judged(quiet, nullptr); !Passed(judged)) return judged;
     if (Passed(outcome)) baseline->clock.outside_us = OutsideUs(time, *quiet);
   }
@@ -150,8 +152,14 @@ uint32_t TimingSession::CallsFor(const RoundClock& clock) const {
       std::clamp<double>(std::ceil(device_->limits().round_us / call_us), 1, most));
 }
 
-Result<Quietness> TimingSession::Flush(uint32_t first, uint32_t calls, uint64_t hold_ns) {
-  return device_->judge().Flush(plan_.lane, first, calls, QuietNs(), hold_ns);
+/// Makes the device ready for a process's round.
+Result<Quietness> TimingSession::Flush(uint32_t first, uint32_t calls, int process) {
+  return device_->judge().Flush(plan_.lane, first, calls, QuietNs(), hold_ns_, process);
+}
+
+/// After a round that no other follows at once.
+Result<Quietness> TimingSession::Look() {
+  return device_->judge().Flush(plan_.lane, 0, 0, QuietNs(), /*hold_ns=*/0);
 }
 
 /// Takes one call of the round to verify; large ones at once, while they stand where they are.
@@ -247,12 +255,13 @@ Outcome TimingSession::Pair(bool candidate_first, RoundClock* candidate, RoundCl
   verified_call_ = static_cast<uint32_t>(seeds_->Next("verify") % candidate_calls_);
   const std::vector<uint32_t> rare = plan_.rare ? RareSlots(first, calls) : std::vector<uint32_t>{};
   Result<Quietness> ready =
-      device_->judge().Fill(plan_.lane, first, seeds, QuietNs(), hold_ns_, kNativeFamily, rare);
+      device_->judge().Fill(plan_.lane, first, seeds, QuietNs(), hold_ns_, kNativeFamily, rare,
+                            candidate_first ? kCandidateProcess : kReferenceProcess);
   if (Outcome outcome = early(ready); !Passed(outcome)) return outcome;
   if (candidate_first) {
     if (Outcome outcome = RunCandidate(first, ready->hold, candidate); !Passed(outcome))
       return outcome;
-    ready = Flush(first, reference_calls_, hold_ns_);
+    ready = Flush(first, reference_calls_, kReferenceProcess);
     if (Outcome outcome = early(ready); !Passed(outcome)) return outcome;
     if (Outcome outcome = RunReference(first, ready->hold, nullptr, reference); !Passed(outcome))
       return outcome;
@@ -312,7 +321,7 @@ Outcome TimingSession::Integrity() const {
 /// submissions measured, so that each need add only one.
 Outcome TimingSession::EmptyRounds() {
   for (int more = 1; more > 0 || !device_->empty_rounds(hold_ns_ > 0).Enough(); --more) {
-    Result<Quietness> ready = Flush(0, 0, hold_ns_);
+    Result<Quietness> ready = Flush(0, 0, kReferenceProcess);
     if (Outcome outcome = Judged(ready, nullptr); !Passed(outcome)) return outcome;
     CandidateSession::RoundTime time;
     if (Outcome outcome =
@@ -320,7 +329,7 @@ Outcome TimingSession::EmptyRounds() {
         !Passed(outcome))
       return outcome;
     reference_kept_.push_back(false);
-    const Result<Quietness> quiet = Flush(0, 0, 0);
+    const Result<Quietness> quiet = Look();
     if (Outcome outcome = Judged(quiet, nullptr); !Passed(outcome)) return outcome;
     device_->empty_rounds(ready->hold != 0).Add(OutsideUs(time, *quiet));
   }
@@ -378,13 +387,12 @@ Outcome TimingSession::Claims(TimingRecord* record, std::vector<std::string>* fl
   if (Outcome outcome = candidate_->EndRounds(Stage::kTime, &claims); !Passed(outcome))
     return outcome;
   if (claims.reused) flags->emplace_back("output_reused");
-  // Where inputs are copied within the round, only the outside clock has that on both sides.
-  if (!plan_.private_inputs) AddInside(std::move(claims), kept_, &record->candidate);
+  AddInside(std::move(claims), kept_, &record->candidate);
   claims = {};
   if (Outcome outcome = AsInfrastructure(reference_->EndRounds(Stage::kTime, &claims));
       !Passed(outcome))
     return outcome;
-  if (!plan_.private_inputs) AddInside(std::move(claims), reference_kept_, &record->reference);
+  AddInside(std::move(claims), reference_kept_, &record->reference);
   kept_.clear();
   reference_kept_.clear();
   const Bracket bracket =
@@ -405,7 +413,7 @@ void TimingSession::ClaimsOf(Baseline* baseline, const Bracket& bracket) {
   if (Outcome outcome = baseline->session().EndRounds(Stage::kTime, &claims); !Passed(outcome))
     return baseline->Fail(outcome);
   std::vector<RoundClock>* rounds = &baseline->record().rounds;
-  if (!plan_.private_inputs) AddInside(std::move(claims), baseline->kept, rounds);
+  AddInside(std::move(claims), baseline->kept, rounds);
   baseline->kept.clear();
   for (RoundClock& round : *rounds) {
     round.overhead_us = bracket.Of(round.outside_us);
@@ -416,9 +424,7 @@ void TimingSession::ClaimsOf(Baseline* baseline, const Bracket& bracket) {
 Outcome TimingSession::Run(TimingRecord* record, Correctness* correctness,
                            std::vector<std::string>* flags) {
   record->meaningful = !plan_.interpreted;
-  record->method = plan_.private_inputs ? "rounds/outside-clock"
-                   : device_->cuda()    ? "rounds/device-events"
-                                        : "rounds/host-clock";
+  record->method = device_->cuda() ? "rounds/device-events" : "rounds/host-clock";
   if (plan_.warm) record->method += "/warm";
   start_ = Clock::now();
   do {

@@ -31,13 +31,12 @@ class TimingSession {
     uint32_t calls = 1;  ///< per round, as the reference alone suggests
     int outputs = 1;     ///< tensors that a call returns
     double reference_us = 0;
-    double call_s = 20;           ///< the least limit of a round
-    bool interpreted = false;     ///< Triton's interpreter: few rounds, times mean nothing
-    bool private_inputs = false;  ///< rounds copy their inputs first
-    bool hold = true;             ///< rounds start with their calls queued, where the device can
-    bool statistical = false;     ///< outputs are random: more rounds are needed to judge them
-    bool rare = false;            ///< the task admits the family "rare"
-    bool warm = false;            ///< rounds find their inputs in the cache
+    double call_s = 20;        ///< the least limit of a round
+    bool interpreted = false;  ///< Triton's interpreter: few rounds, times mean nothing
+    bool hold = true;          ///< rounds start with their calls queued, where the device can
+    bool statistical = false;  ///< outputs are random: more rounds are needed to judge them
+    bool rare = false;         ///< the task admits the family "rare"
+    bool warm = false;         ///< rounds find their inputs in the cache
     uint32_t most_calls = UINT32_MAX;  ///< per round, of either side
   };
   /// `baselines`: prepared ones; their rounds follow those of a pair, on the same inputs.
@@ -75,7 +74,8 @@ class TimingSession {
   void ClaimsOf(Baseline* baseline, const Bracket& bracket);
   template <typename Step>
   void ForBaselines(Step step);
-  Result<Quietness> Flush(uint32_t first, uint32_t calls, uint64_t hold_ns);
+  Result<Quietness> Flush(uint32_t first, uint32_t calls, int process);
+  Result<Quietness> Look();
   Outcome VerifyOne(uint32_t first, Quietness* quiet);
   Outcome Verified(const Comparison& result, int count);
   void NoteMismatch(Correctness* correctness, std::vector<std::string>* flags) const;

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from assay.runtime import lane as lanes
-from assay.runtime import task, tree
+from assay.runtime import rounds, task, tree
 from assay.runtime.arena import ArenaStore
 
 TASK = """
@@ -124,3 +124,96 @@ def test_a_slot_of_a_round_may_be_rare(lane):
         target.copy_(torch.relu(lane.targets(slot)[0]))
         assert lane.keep(slot, [], [])
     assert lane.verify_kept(9)[1]["passed"]
+
+
+@pytest.fixture
+def writing(tmp_path, native):
+    """A lane whose reference writes its input."""
+    text = TASK.replace("torch.relu(x)", "x.mul_(0.5).add_(1)")
+    lane = lanes.Lane(task.Task(text, "Model", "cpu", "cpu", str(tmp_path)), 4, ArenaStore("cpu"), baselines=1)
+    lane.weights(7)
+    yield lane
+    lane.close()
+
+
+def slots_of(lane, arena):
+    return rounds.Slots("cpu", lane.inputs.memory, arena.memory, lane.plan())
+
+
+def test_each_process_writes_inputs_of_its_own(writing):
+    writing.fill(0, [1, 2], rare=[1])
+    drawn = [tree.flatten(writing.task.draw(seed, family))[1][0] for seed, family in ((1, "native"), (2, "rare"))]
+    candidate, reference, baseline = (
+        slots_of(writing, arena) for arena in (writing.outputs, *writing.reference_outputs)
+    )
+    candidate.args[0][0].zero_()
+    reference.args[1][0].zero_()
+    assert torch.equal(reference.args[0][0], drawn[0]) and torch.equal(candidate.args[1][0], drawn[1])
+    assert all(torch.equal(baseline.args[slot][0], drawn[slot]) for slot in (0, 1))
+    assert writing.inputs.size < writing.outputs.size, "the memory of all holds no inputs"
+
+
+def test_late_words_are_those_of_the_process_that_comes_next(writing):
+    writing.fill(0, [1])
+    drawn = tree.flatten(writing.task.draw(1))[1][0]
+    candidate, reference = (slots_of(writing, arena) for arena in (writing.outputs, writing.reference_outputs[0]))
+    addresses, words = writing.late_words(1).swap(0, 1)
+    assert len(addresses) == len(words) > 0
+    assert torch.equal(candidate.args[0][0], drawn) and not torch.equal(reference.args[0][0], drawn)
+
+
+def test_what_a_submission_may_write_is_not_taken_for_a_change(writing):
+    writing.fill(0, [1])
+    [place] = writing.task.output_places
+    result = writing.targets(0)[0].mul_(0.5).add_(1)
+    tree.view(writing.outputs.memory, place).copy_(result)
+    assert writing.keep(0, [], [])
+    report = writing.verify_kept(9)[1]
+    assert report["passed"] and not report["inputs_changed"]
+
+
+@pytest.mark.parametrize("known", [None, True])
+def test_a_round_that_is_run_again_has_its_inputs_again(writing, known):
+    """The module writes its input and returns one buffer, so that its results are taken one by one."""
+    buffer = torch.empty(16, 32)
+    served = rounds.Rounds("cpu", None, slots_of(writing, writing.outputs), 1, known, None)
+    writing.fill(1, [3, 4, 5])
+    served._one(lambda x: buffer.copy_(x.mul_(0.5).add_(1)), 1, 3, rounds.Marks("cpu", 3, []), [])
+    assert served.reused
+    for slot in (1, 2, 3):
+        assert writing.keep(slot, [], [])
+    assert writing.verify_kept(9)[1]["passed"]
+
+
+def test_returning_ones_input_twice_is_not_returning_one_buffer(writing):
+    served = rounds.Rounds("cpu", None, slots_of(writing, writing.outputs), 1, None, None)
+    for slot in (0, 0, 2):
+        writing.fill(slot, [3 + slot])
+        served._one(lambda x: x.mul_(0.5).add_(1), slot, 1, rounds.Marks("cpu", 1, []), [])
+    assert not served.reused_once
+    buffer = torch.empty(16, 32)
+    for slot in (0, 1):
+        served._one(lambda x: buffer.copy_(x), slot, 1, rounds.Marks("cpu", 1, []), [])
+    assert served.reused_once
+
+
+def test_what_is_computed_ahead_is_compared_with(lane, monkeypatch):
+    for wrong in (0.0, 0.5):
+        round_of(lane, 0, 1, wrong)
+        lane.expect(0)
+        with monkeypatch.context() as patched:
+            patched.setattr(lane.task, "expected", None)  # not asked again
+            assert lane.verify(0, [], [], True)["passed"] == (not wrong)
+
+
+def test_what_is_computed_ahead_is_of_those_inputs_and_weights(lane):
+    round_of(lane, 0, 1)
+    lane.expect(0)
+    round_of(lane, 0, 2)
+    assert lane.verify(0, [], [], True)["passed"]
+    lane.expect(0)
+    lane.weights(8)
+    assert lane.ahead is None
+    lane.expect(0)
+    lane.targets(0)[0][0, 0] += 1
+    assert lane.verify(0, [], [], True)["inputs_changed"]

@@ -67,7 +67,7 @@ def handed_over(values: list, buffer: torch.Tensor) -> tuple[Page, list]:
     size = 4 * values[0].numel()
     plan = {"slots": len(values), "inputs_at": 0, "input_bytes": 0, "input_places": [], "input_tree": {"k": "list", "v": []},
             "output_bytes": size, "output_places": [place], "output_tree": {"k": "tensor", "i": 0},
-            "private_inputs": False}  # fmt: skip
+            "writes_inputs": False}  # fmt: skip
     outputs = torch.zeros(size * len(values), dtype=torch.uint8)
     slots = Slots("cpu", torch.zeros(64, dtype=torch.uint8), outputs, plan)
     page = Page()

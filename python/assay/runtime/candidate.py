@@ -15,7 +15,7 @@ from . import backward, diagnose, ghost, modules, native, profiling, tree
 from .arena import Arena
 from .channel import Channel, Closed
 from .results import ResultMemory
-from .rounds import Refused, Rounds, Slots, copied
+from .rounds import Refused, Rounds, Slots
 
 SUBMISSION_NAME = "submission"
 INITIAL_FLAGS = modules.Flags()
@@ -44,7 +44,7 @@ class Candidate:
         self.memory: ResultMemory | None = None
         self.model = None
         self.model_class = None
-        self.reused = False
+        self.reused: bool | None = None
         self.request: dict = {}
         self.flags = INITIAL_FLAGS
 
@@ -147,7 +147,7 @@ class Candidate:
         skipped = {"skipped": ghost.launches()} if self.request["ghost"] else {}
         switches = self.flags.changed()
         return {
-            "reused": rounds.reused or rounds.reused_once,
+            "reused": bool(rounds.reused) or rounds.reused_once,
             "switches": switches,
             **rounds.report(),
             **skipped,
@@ -166,8 +166,6 @@ class Candidate:
         """What ``calls`` calls make the device do. No results are taken and no clock is marked, so
         that all of it is the module's own."""
         args = self.slots.args[: request["calls"]]
-        if self.slots.private_inputs:
-            args = [copied(values) for values in args]
 
         def call(index: int) -> None:
             self.model(*args[index])

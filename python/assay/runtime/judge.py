@@ -108,7 +108,7 @@ class Judge:
             "outputs": len(task.output_places),
             "reference_us": task.reference_us,
             "forward_inputs": modules.forward_inputs(task.entry),
-            "private_inputs": task.private_inputs,
+            "writes_inputs": task.writes_inputs,
             "draws": stochastic.draw_counts(task.random_elements, task.reference_us)[2] if task.random else 0,
             "families": task.families,
             "precision": task.precision,
@@ -176,17 +176,22 @@ class Judge:
         return {**quiet, **self._ready(request, len(request["seeds"]))}
 
     def op_flush(self, request: dict) -> dict:
-        """Ready for another round on the same inputs (``calls`` of them, or on none)."""
+        """Ready for another round on the same inputs (``calls`` of them, or on none) of ``process``, see Lane."""
         quiet = self.watch.quiet(request["quiet_ns"])
         return {**quiet, **self._ready(request, request["calls"])}
 
     def _ready(self, request: dict, calls: int) -> dict:
-        hold, lane = request["hold_ns"], self.lanes[request["lane"]]
+        hold, lane, process = request["hold_ns"], self.lanes[request["lane"]], request["process"]
         if lane.warm and calls:
-            lane.touch(request["first"], calls)
-        late = lane.late.swap(request["first"], calls) if calls and hold else ()
+            lane.touch(process, request["first"], calls)
+        late = lane.late_words(process).swap(request["first"], calls) if calls and hold else ()
         look = self.watch.flush_and_look(request["quiet_ns"], flush=not lane.warm)
         return {**look, **self.watch.hold(hold, late)}
+
+    def op_expect(self, request: dict) -> dict:
+        """Computes what a call is compared with, before it has ended."""
+        self.lanes[request["lane"]].expect(request["slot"])
+        return {}
 
     def op_verify(self, request: dict) -> dict:
         quiet = self.watch.quiet(request["quiet_ns"])

@@ -22,7 +22,11 @@ class OutsideError(ValueError):
 
 
 class Lane:
-    """One submission's share of the judge: a task and the arena."""
+    """One submission's share of the judge: a task and the arena.
+
+    Processes that call modules have numbers: 0 the candidate's, 1 the reference's, 2 and more the
+    baselines'. They read the same inputs, in memory that they cannot write. Where the reference writes its
+    inputs, each has its own in the memory of its outputs, written anew before every pair of rounds."""
 
     def __init__(self, task: Task, slots: int, arenas: ArenaStore, warm: bool = False, baselines: int = 0):
         """``warm``: rounds find their inputs in the cache. ``baselines``: processes that are timed beside
@@ -37,26 +41,36 @@ class Lane:
         init = [t.to(device) for t in init]
         self.init_places, end = tree.layout(init, 0, keep_strides=True)
         self.state_places, end = tree.layout(state, end, keep_strides=False)
-        self.state_names, self.init_tree, self.inputs_at = names, init_tree, end
+        self.state_names, self.init_tree = names, init_tree
         self.seeds: dict[int, tuple[int, str]] = {}  # seed and family of what stands in each slot
         self.views: dict[tuple[int, bool], list[torch.Tensor]] = {}  # of the slots that were used
+        self.late, self.holders = [], []
         self.kept: list[tuple] = []  # calls to verify: seed, family, inputs as they stood, outputs
         self.remembered: list[torch.Tensor] = []  # outputs of a call that will be repeated
+        self.ahead: tuple | None = None  # seed, family, inputs and what is expected of a call to come
         self.store = arenas
         self.arenas: list[tuple[str, Arena]] = []  # with their kinds
         self.chance = Chance(task) if task.random else None
         self.temporary_bytes = task.temporary_bytes
         self.results_at = -(-slots * task.output_bytes // RESULTS_ALIGNMENT) * RESULTS_ALIGNMENT
         self.results_bytes = results_bytes(device, slots * task.output_bytes)
+        sizes = {"inputs": end, "outputs": self.results_at + self.results_bytes}
+        held_by = "outputs" if task.writes_inputs else "inputs"
+        self.inputs_at = sizes[held_by]
+        sizes[held_by] += slots * task.input_bytes
         # The reference's results are expected outputs: never in memory that a candidate can map.
-        inputs, outputs = (SHARED, end + slots * task.input_bytes), (SHARED, self.results_at + self.results_bytes)
+        inputs, outputs = (SHARED, sizes["inputs"]), (SHARED, sizes["outputs"])
         reference = [(EXPECTED, outputs[1])] * (1 + baselines)
         arenas.expect([inputs, outputs, *reference])
         try:
             self.inputs = self._arena(*inputs, sealed=True)
-            self.late = LateWords(self.inputs.memory, task.input_places, self.inputs_at, task.input_bytes)
             self.outputs = self._arena(*outputs)
             self.reference_outputs = [self._arena(*each) for each in reference]
+            holders = [self.outputs, *self.reference_outputs] if task.writes_inputs else [self.inputs]
+            self.holders = [arena.memory for arena in holders]  # of the inputs
+            self.late = [
+                LateWords(memory, task.input_places, self.inputs_at, task.input_bytes) for memory in self.holders
+            ]
         except BaseException:
             self.close()
             raise
@@ -79,12 +93,13 @@ class Lane:
             "output_places": task.output_places,
             "results_at": self.results_at,
             "results_bytes": self.results_bytes,
-            "private_inputs": task.private_inputs,
+            "writes_inputs": task.writes_inputs,
             "gradients": task.gradient_names,
             "precision": task.precision,
         }
 
     def weights(self, seed: int) -> None:
+        self.ahead = None
         self.task.flags.apply()
         self.task.build(seed)
         init = [t.to(self.device) for t in tree.flatten(self.task.init_inputs)[1]]
@@ -95,18 +110,26 @@ class Lane:
         self.task.synchronize()
 
     def targets(self, slot: int, family: str = families.NATIVE) -> list[torch.Tensor]:
-        """The tensors of an input slot, in the arena."""
+        """The tensors of the candidate's input slot, in the arena."""
         key = slot, family == shapes.JITTERED
         if key not in self.views:
             base = self.inputs_at + slot * self.task.input_bytes
             places = self.task.jittered().input_places if key[1] else self.task.input_places
-            self.views[key] = [tree.view(self.inputs.memory, place, base) for place in places]
+            self.views[key] = [tree.view(self.holders[0], place, base) for place in places]
         return self.views[key]
 
-    def touch(self, first: int, count: int) -> None:
-        """Reads the inputs of some slots, so that the cache holds what it can of them."""
-        begin, size = self.inputs_at + first * self.task.input_bytes, count * self.task.input_bytes
-        self.inputs.memory[begin : begin + size].max()
+    def late_words(self, process: int) -> LateWords:
+        return self.late[process if self.task.writes_inputs else 0]
+
+    def touch(self, process: int, first: int, count: int) -> None:
+        """Reads a process's inputs of some slots, so that the cache holds what it can of them."""
+        begin, end = self._span(first, count)
+        self.holders[process if self.task.writes_inputs else 0][begin:end].max()
+
+    def _span(self, first: int, count: int) -> tuple[int, int]:
+        """Where the inputs of some slots begin and end."""
+        begin = self.inputs_at + first * self.task.input_bytes
+        return begin, begin + count * self.task.input_bytes
 
     def fill(self, first: int, seeds: list[int], family: str = families.NATIVE, rare: list[int] | None = None) -> None:
         """New inputs in the slots from ``first``; ``rare``: the slots of those that get that family."""
@@ -127,6 +150,9 @@ class Lane:
             self.seeds.update((slot, (seed, families.RARE)) for slot, seed in zip(rare, keys))
             bases = tuple((slot - first) * self.task.input_bytes for slot in rare)
             families.make_rare(self.task.kinds, self.targets(first), keys, bases)
+        begin, end = self._span(first, len(seeds))
+        for other in self.holders[1:]:
+            other[begin:end].copy_(self.holders[0][begin:end])
         self.poison(first, len(seeds))
 
     def _draw(self, slot: int, seed: int, family: str) -> None:
@@ -167,6 +193,15 @@ class Lane:
             found.append(tree.view(self.outputs.memory, there))
         return found
 
+    def expect(self, slot: int) -> None:
+        """Computes what a call's outputs will be compared with: a first call compiles meanwhile."""
+        self.ahead = None
+        self.task.flags.apply()
+        seed, family = self.seeds[slot]
+        inputs = self.task.draw(seed, family)
+        self.ahead = seed, family, inputs, *self.task.expected(inputs, True, family)
+        self.task.synchronize()
+
     def verify(self, slot: int, places: list[int], strides: list[int], want_exact: bool) -> dict:
         """Compares a call's outputs with the reference on that slot's inputs."""
         return self._verified(*self._taken(slot, places, strides), want_exact)
@@ -204,7 +239,11 @@ class Lane:
 
     def _taken(self, slot: int, places: list[int], strides: list[int]) -> tuple:
         seed, family = self.seeds[slot]
-        return seed, family, self.targets(slot, family), self.results(slot, places, strides, family)
+        return seed, family, self._found(slot, family), self.results(slot, places, strides, family)
+
+    def _found(self, slot: int, family: str) -> list[torch.Tensor]:
+        """What stands where a slot's inputs were put; nothing where submissions may write there."""
+        return [] if self.task.writes_inputs else self.targets(slot, family)
 
     def _verified(self, seed: int, family: str, found: list, got: list, want_exact: bool) -> dict:
         """``found``: what stands where the inputs of ``seed`` and ``family`` were put. They are drawn again:
@@ -212,12 +251,14 @@ class Lane:
         and what it wrote must not become the question."""
         task = self.task
         task.flags.apply()
-        inputs = task.draw(seed, family)
+        ahead, self.ahead = self.ahead, None
+        prepared = ahead is not None and want_exact and ahead[:2] == (seed, family)
+        inputs = ahead[2] if prepared else task.draw(seed, family)
         changed = _differ(inputs, found)
         if self.chance:
             refused = self.chance.timed(inputs, seed, got)
             return self._random_report(inputs, family, got, refused, changed)
-        eager, exact = task.expected(inputs, want_exact, family)
+        eager, exact = ahead[3:] if prepared else task.expected(inputs, want_exact, family)
         results = self._compared(inputs, family, got, eager, exact)
         return {
             **self._report(results, changed),
@@ -239,7 +280,7 @@ class Lane:
         changed = False
         for slot in range(first, first + count):
             got = self.results(slot, [], [])
-            changed = changed or _differ(inputs, self.targets(slot, family))
+            changed = changed or _differ(inputs, self._found(slot, family))
             self.chance.add(got)
         refused = self.chance.finish() if last else None
         return self._random_report(inputs, family, got, refused, changed)
@@ -284,8 +325,8 @@ class Lane:
         """``unshared``: no candidate maps the memory any more, so that it may be kept for another lane."""
         self.views.clear()
         self.kept.clear()
-        self.remembered = []
-        self.late = None
+        self.remembered, self.ahead = [], None
+        self.late, self.holders = [], []
         for kind, arena in self.arenas:
             if unshared:
                 self.store.give(kind, arena)
@@ -303,7 +344,7 @@ def results_bytes(device: str, round_bytes: int) -> int:
 
 
 def _differ(inputs: list, found: list[torch.Tensor]) -> bool:
-    """Whether a slot's inputs are other than what was drawn."""
+    """Whether a slot's inputs are other than what was drawn, as far as they were ``found``."""
     return not all(same_bits(a, b) for a, b in zip(tree.flatten(inputs)[1], found))
 
 

@@ -23,16 +23,18 @@ class Slots:
         """``plan``: structure and places of one slot, the slot sizes in bytes and their number.
         ``shapes``: other places, of smaller inputs and their outputs."""
         places = shapes or plan
+        # Where the reference writes its inputs, each process has its own, in memory that it may write.
+        self.writes_inputs = plan["writes_inputs"]
+        holder = outputs if self.writes_inputs else inputs
         self.args = []
         self.results = []
         for slot in range(plan["slots"]):
             base = plan["inputs_at"] + slot * plan["input_bytes"]
-            tensors = [tree.view(inputs, place, base) for place in places["input_places"]]
+            tensors = [tree.view(holder, place, base) for place in places["input_places"]]
             self.args.append(tree.unflatten(plan["input_tree"], tensors, device))
             base = slot * plan["output_bytes"]
             self.results.append([tree.view(outputs, place, base) for place in places["output_places"]])
         self.output_tree = plan["output_tree"]
-        self.private_inputs = plan["private_inputs"]
         self.report_mutation = False
 
 
@@ -93,11 +95,11 @@ class Rounds:
         control,
         slots: Slots,
         first_round: int,
-        reused: bool,
+        reused: bool | None,
         memory: ResultMemory | None,
         events: list | None = None,
     ):
-        """``reused``: earlier rounds have shown that the module returns one buffer again and again.
+        """``reused``: whether the module returns one buffer again and again, once rounds have shown it.
         ``memory``: where the results of timed rounds stand; None: they are copied into the slots.
         ``events``: those that earlier rounds of the process no longer need; they come back there."""
         self.device = device
@@ -108,6 +110,7 @@ class Rounds:
         self.reused = reused  # then each result is taken at once
         self.looked = False  # at the results of a round of several calls
         self.kept: list = []
+        self.kept_slot = -1
         self.reused_once = False
         self.error: BaseException | None = None
         self.events = events if events is not None else []
@@ -157,8 +160,12 @@ class Rounds:
         """K calls, all results taken, the device idle. Returns the results. The ``former`` ones, which
         the judge has read by now, are given up one by one, as callers of a module do."""
         args = self.slots.args[first : first + calls]
-        if self.slots.private_inputs or self.slots.report_mutation:
+        if self.slots.report_mutation:
             args = [copied(values) for values in args]
+        again = args
+        # The first round of several calls, a warm-up, shows whether results share a buffer.
+        if self.slots.writes_inputs and calls > 1 and self.reused is None:
+            again = [copied(values) for values in args]
         if self.reused:
             results = self._run_taking_each(model, args, first, marks, former)
         else:
@@ -173,21 +180,25 @@ class Rounds:
                 former.clear()
             self._hand_over(results, first)
             marks.mark()
-            if calls > 1 and shares_memory(results):
-                self.reused = True
-                results = self._run_taking_each(model, args, first, marks, former)
+            if calls > 1:
+                self.reused = shares_memory(results)
+            if self.reused:
+                results = self._run_taking_each(model, again, first, marks, former)
             elif calls == 1:
-                self._look_for_reuse(results)
+                self._look_for_reuse(results, first)
         self._synchronize()
         if self.slots.report_mutation:
             self._look_for_mutation(args, first)
         return results
 
-    def _look_for_reuse(self, results: list) -> None:
+    def _look_for_reuse(self, results: list, slot: int) -> None:
         """With one call a round nothing is overwritten before it is taken; it is only noted."""
+        if self.slots.writes_inputs and slot == self.kept_slot:
+            return  # whoever returns its input returns the same memory
         if sum(place.nbytes for place in self.slots.results[0]) > KEPT_BYTES:
             return
         self.reused_once = self.reused_once or shares_memory([self.kept, results])
+        self.kept_slot = slot
         self.kept = results  # alive until the next result, so that only reuse gives the same memory
 
     def _hand_over(self, results: list, first: int) -> None:
@@ -337,7 +348,7 @@ def shares_memory(results: list) -> bool:
 
 
 def copied(values):
-    """Inputs in private memory, for tasks whose reference writes its inputs."""
+    """The same inputs in memory of their own."""
     if isinstance(values, torch.Tensor):
         return values.clone(memory_format=torch.preserve_format)
     if isinstance(values, (list, tuple)):

@@ -78,7 +78,7 @@ class Task:
         before = [t.clone(memory_format=torch.preserve_format) for t in tensors]
         self.kinds = families.kinds_of(tensors)
         first = self.run(self.model, inputs, torch_seed=11)
-        self.private_inputs = any(not same_bits(a, b) for a, b in zip(before, tensors))
+        self.writes_inputs = any(not same_bits(a, b) for a, b in zip(before, tensors))
 
         def fresh() -> list:
             copies = [t.clone(memory_format=torch.preserve_format) for t in before]
@@ -196,7 +196,7 @@ class Task:
     def try_precisions(self) -> None:
         """Adds to ``work`` in which precisions the matrix work passes the numeric rule."""
         known = "error" in self.work or "admitted" in self.work
-        if known or self.private_inputs or not trace_precision.applies(self.work):
+        if known or self.writes_inputs or not trace_precision.applies(self.work):
             return
         twin = self.for_lane()
         twin.flags.apply()
@@ -309,7 +309,7 @@ class Task:
 
     def private(self, inputs: list) -> list:
         """Inputs for a run that must leave ``inputs`` as they are."""
-        return copied(inputs) if self.private_inputs else inputs
+        return copied(inputs) if self.writes_inputs else inputs
 
     def tolerance(self, dtype: torch.dtype) -> float:
         return compare.tolerance(dtype, self.precision)
