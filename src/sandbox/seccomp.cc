@@ -54,6 +54,8 @@ const Group kRefused[] = {
     {"moves the clocks that times are taken from",
      {SCMP_SYS(settimeofday), SCMP_SYS(clock_settime), SCMP_SYS(clock_settime64),
       SCMP_SYS(clock_adjtime), SCMP_SYS(clock_adjtime64), SCMP_SYS(adjtimex), SCMP_SYS(stime)}},
+    {"makes memory that belongs to no process, so that nobody can say whose it is",
+     {SCMP_SYS(memfd_create), kMemfdSecret, SCMP_SYS(shmget), SCMP_SYS(msgget)}},
     {"sets a scheduling class through a structure that a filter cannot read",
      {SCMP_SYS(sched_setattr)}},
     {"ways to have the kernel send a signal of one's choice, SIGCONT for example, to a stopped "
@@ -149,7 +151,7 @@ void RefuseByArgument(bool loopback, Filter* filter) {
 
 }  // namespace
 
-void RestrictSystemCalls(const SandboxSpec& spec, SandboxReport* report) {
+void RestrictSystemCalls(SandboxReport* report) {
   Filter filter;
   // Other ABIs of the same processor (i386, x32) number their calls differently.
   filter.Attribute(SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(EPERM));
@@ -158,12 +160,6 @@ void RestrictSystemCalls(const SandboxSpec& spec, SandboxReport* report) {
   filter.Attribute(SCMP_FLTATR_CTL_OPTIMIZE, 2);
   for (const Group& group : kRefused)
     for (const int call : group.calls) filter.Refuse(call, EPERM);
-  // Memory that belongs to no process, so that nobody can say whose it is. The driver of a GPU
-  // makes files of that kind; there those that are open are counted (ResidentBytes).
-  if (spec.devices.empty())
-    for (const int call :
-         {SCMP_SYS(memfd_create), kMemfdSecret, SCMP_SYS(shmget), SCMP_SYS(msgget)})
-      filter.Refuse(call, EPERM);
   RefuseByArgument(report->loopback, &filter);
   if (const int error = filter.Load(); error != 0) return Miss(report, "seccomp", "filter", -error);
   report->seccomp = true;

@@ -3,17 +3,14 @@
 #include <dirent.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <set>
 
 #include "base/strings.h"
 
@@ -191,37 +188,11 @@ uint64_t FamilyBytes(const std::vector<pid_t>& family, Pages pages) {
   return sum * page;
 }
 
-/// Of the memory files (memfd_create) that some processes hold open; each counts once. Pages that
-/// are mapped as well are resident too, and count twice.
-uint64_t MemoryFileBytes(const std::vector<pid_t>& family) {
-  constexpr uint64_t kBlock = 512;  // of st_blocks
-  std::set<ino_t> seen;
-  uint64_t sum = 0;
-  for (const pid_t member : family) {
-    const std::string folder = fmt::format("/proc/{}/fd/", member);
-    DIR* files = ::opendir(folder.c_str());
-    if (files == nullptr) continue;
-    while (const dirent* entry = ::readdir(files)) {  // NOLINT(concurrency-mt-unsafe): own DIR
-      const std::string path = folder + entry->d_name;
-      std::array<char, 7> target{};  // the link's beginning
-      struct stat status {};
-      if (::readlink(path.c_str(), target.data(), target.size()) != std::ssize(target) ||
-          std::string_view(target.data(), target.size()) != "/memfd:" ||
-          ::stat(path.c_str(), &status) != 0 || !seen.insert(status.st_ino).second)
-        continue;
-      sum += static_cast<uint64_t>(status.st_blocks) * kBlock;
-    }
-    ::closedir(files);
-  }
-  return sum;
-}
-
 }  // namespace
 
 uint64_t ResidentBytes(pid_t pid) {
-  const std::vector<pid_t> family = FamilyOf(pid);
-  return MemoryFileBytes(family) +
-         FamilyBytes(family, [](uint64_t resident, uint64_t /*shared*/) { return resident; });
+  return FamilyBytes(FamilyOf(pid),
+                     [](uint64_t resident, uint64_t /*shared*/) { return resident; });
 }
 
 uint64_t PrivateBytes(pid_t pid) {

@@ -34,8 +34,7 @@ bool IsEnding(pid_t pid);
 /// taken from a stopped child, new news means that the child has run.
 bool ConsumeStop(int pidfd);
 
-/// Resident bytes of a process and its descendants (pages shared by fork are counted in each), and
-/// those of memory files that they hold open.
+/// Resident bytes of a process and its descendants (pages shared by fork are counted in each).
 uint64_t ResidentBytes(pid_t pid);
 
 /// The same of their private memory alone: without files and without what is shared with others.

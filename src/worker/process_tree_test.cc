@@ -1,9 +1,7 @@
 #include "worker/process_tree.h"
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/temp_folder.h"
@@ -59,17 +57,6 @@ TEST_F(ProcessTreeTest, ChildrenStayStoppedWhenOnlyTheParentContinues) {
 
 TEST_F(ProcessTreeTest, CountsResidentMemoryOfTheFamily) {
   EXPECT_GT(ResidentBytes(child.pid()), 100u << 10u);
-}
-
-TEST(ResidentBytesTest, CountsFilesInMemoryThatNobodyMaps) {
-  constexpr size_t kSize = 8 << 20;
-  const uint64_t before = ResidentBytes(::getpid());
-  const UniqueFd file(::memfd_create("test", MFD_CLOEXEC));
-  ASSERT_EQ(::fallocate(file.get(), 0, 0, kSize), 0);
-  const UniqueFd again(::dup(file.get()));
-  const uint64_t with = ResidentBytes(::getpid());
-  EXPECT_GE(with, before + kSize - (1 << 20));
-  EXPECT_LT(with, before + kSize + (4 << 20)) << "counted twice";
 }
 
 TEST_F(ProcessTreeTest, KnowsAProcessThatEnds) {

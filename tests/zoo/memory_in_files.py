@@ -3,7 +3,7 @@
 Task: assay/relu
 Trick: such memory is not the resident memory of any process
 Source: own invention
-Device: cpu
+Device: any
 Expect: runtime_error
 Run: check
 """
