@@ -184,3 +184,27 @@ def test_a_small_relative_error_passes_and_a_large_one_fails(n, log_scale, seed)
     noise = torch.rand(n, dtype=torch.float64) * 2 - 1
     assert judged((exact * (1 + 2e-5 * noise)).float(), eager, exact)["passed"]
     assert not judged((exact * 1.01).float(), eager, exact)["passed"]
+
+
+def test_another_order_of_summation_passes_beside_eager_too():
+    """Where float64 is not at hand, a verified call of a timed round is judged as the trials were."""
+    torch.manual_seed(3)
+    exact = torch.randn(1 << 16, dtype=torch.float64)
+    noise = torch.randn(4, 1 << 16, dtype=torch.float64) * 2e-5 * 8
+    eager, again = (exact + noise[0]).float(), (exact + noise[1]).float()
+    other = (exact + 2.2 * noise[2]).float()  # adds up in an order with twice the error
+    known = EagerError()
+    assert judged(other, eager, exact, known)["passed"]
+    assert judged((exact + 2.2 * noise[3]).float(), again, None, known)["passed"]
+    assert not judged((exact + 2.2 * noise[3]).float(), again)["passed"], "nothing is known of eager"
+    spike = other.clone()
+    spike[77] += 30 * 2e-5 * 8
+    assert not judged(spike, again, None, known)["passed"]
+    assert not judged((exact + 4 * noise[2]).float(), again, None, known)["passed"]
+
+
+def test_what_branches_otherwise_in_float64_tells_nothing_of_eager():
+    known = EagerError()
+    _, exact = pair()
+    judged(exact.float(), exact.roll(7).float(), exact, known)
+    assert not known.measured and known.worst == 0.0
