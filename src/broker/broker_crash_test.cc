@@ -48,6 +48,7 @@ std::string NumberOf(const Job& job) {
   };
   RunnerPool pool(broker.get(), {NumberingRunner()});
   std::vector<std::thread> clients;
+  clients.reserve(3);
   std::mutex mutex;
   std::vector<std::shared_ptr<void>> handles;
   for (int client = 0; client < 3; ++client)

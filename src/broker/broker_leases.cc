@@ -203,7 +203,7 @@ void Broker::CompleteThen(const Delivery& delivery, json::object verdict,
                           std::function<void(const Status&)> done) {
   const Result<std::shared_ptr<Job>> begun = BeginEnd(delivery, std::move(verdict));
   if (!begun.ok()) return done(begun.error());
-  const std::shared_ptr<Job> job = *begun;
+  const std::shared_ptr<Job>& job = *begun;
   if (job == nullptr) return RequeueThen(delivery.job->request->id, kStops, std::move(done));
   FinishThen(job, [this, job, done = std::move(done)](const Status& stored) {
     if (!stored.ok()) {

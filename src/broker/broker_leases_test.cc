@@ -260,6 +260,7 @@ TEST(RunnerPool, SeveralDevicesShareTheJobs) {
   const std::unique_ptr<Broker> broker = test::OpenBroker();
   std::atomic<int> by_device[2] = {0, 0};
   std::vector<std::shared_ptr<JobRunner>> runners;
+  runners.reserve(2);
   for (int device = 0; device < 2; ++device)
     runners.push_back(std::make_shared<test::ScriptedRunner>(
         [&by_device, device](const JobRequest& request, const JobRunner::Stage& stage,
@@ -271,8 +272,8 @@ TEST(RunnerPool, SeveralDevicesShareTheJobs) {
         },
         2, "fake:" + std::to_string(device)));
   RunnerPool pool(broker.get(), std::move(runners));
-  std::vector<std::string> ids;
-  for (int i = 0; i < 100; ++i) ids.push_back(SubmitId(broker.get()));
+  std::vector<std::string> ids(100);
+  for (std::string& id : ids) id = SubmitId(broker.get());
   for (const std::string& id : ids)
     EXPECT_TRUE(test::Eventually([&] { return (*broker->Get(id)).state == JobState::kDone; }));
   EXPECT_GT(by_device[0], 10);
@@ -323,8 +324,8 @@ TEST(RunnerPool, ABrokenRunnerLeavesTheQueueToTheOthers) {
                   {std::make_shared<test::ScriptedRunner>(fails, 2, "bad:0", check),
                    std::make_shared<test::ScriptedRunner>(works, 1, "good:0")},
                   {.first_pause = Seconds(0.05)});
-  std::vector<std::string> ids;
-  for (int i = 0; i < 100; ++i) ids.push_back(SubmitId(broker.get()));
+  std::vector<std::string> ids(100);
+  for (std::string& id : ids) id = SubmitId(broker.get());
   for (const std::string& id : ids) {
     EXPECT_TRUE(test::Eventually([&] { return (*broker->Get(id)).state == JobState::kDone; }));
     EXPECT_EQ(StatusOf(*broker->Get(id)), "correct");
@@ -446,9 +447,10 @@ TEST(Concurrency, EveryJobEndsOnceUnderEverythingAtOnce) {
   };
   RunnerPool pool(broker.get(), {std::make_shared<test::ScriptedRunner>(script, 4)});
   std::atomic<int> ended{0};
-  std::vector<std::thread> threads;
   constexpr int kThreads = 4;
   constexpr int kEach = 100;
+  std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   std::mutex mutex;
   std::vector<std::shared_ptr<void>> handles;
   for (int t = 0; t < kThreads; ++t)

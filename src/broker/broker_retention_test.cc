@@ -5,7 +5,6 @@
 namespace assay {
 namespace {
 
-using test::Eventually;
 using test::Request;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -54,7 +53,7 @@ class Retention : public ::testing::Test {
     broker_ = test::OpenBroker(options);
   }
   std::string Judged(const std::string& source) {
-    const std::string id = (*broker_->Submit(Request(source))).request->id;
+    std::string id = (*broker_->Submit(Request(source))).request->id;
     const Delivery delivery = **broker_->Lease("w", Seconds(5), Seconds(60));
     EXPECT_EQ(delivery.job->request->id, id);
     EXPECT_TRUE(

@@ -188,6 +188,7 @@ TEST(Submit, TheSameKeyFromManyThreadsIsOneJob) {
   std::mutex mutex;
   std::set<std::string> ids;
   std::vector<std::thread> threads;
+  threads.reserve(8);
   for (int t = 0; t < 8; ++t)
     threads.emplace_back([&] {
       for (int i = 0; i < 50; ++i) {
@@ -283,6 +284,7 @@ TEST(Submit, ManyAtOnceDoNotPassTheBound) {
   const std::unique_ptr<Broker> broker = test::OpenBroker(options);
   std::atomic<int> accepted[2] = {0, 0};
   std::vector<std::thread> threads;
+  threads.reserve(8);
   for (int t = 0; t < 8; ++t)
     threads.emplace_back([&, t] {
       for (int i = 0; i < 30; ++i)

@@ -92,7 +92,7 @@ class EngineRunnerTest : public ::testing::Test {
   Job Await(const std::string& id) {
     const TimePoint deadline = DeadlineIn(Seconds(240));
     while (Clock::now() < deadline) {
-      const Job job = *broker_->Get(id);
+      Job job = *broker_->Get(id);
       if (job.state == JobState::kDone) return job;
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }

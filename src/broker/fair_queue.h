@@ -22,6 +22,7 @@ class FairQueue {
     int priority = 0;
     int64_t sequence = 0;  ///< names the job; older ones have smaller ones
     size_t bytes = 0;      ///< of memory that it takes while it waits
+    // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 takes a comparison with 0 for a pointer
     auto operator<=>(const Entry&) const = default;
   };
 

@@ -123,7 +123,7 @@ TEST(Store, AReaderSeesWhatIsCommittedAndNothingElse) {
 }
 
 TEST_P(AnyStore, KeepsEveryField) {
-  StoredJob stored = Stored(7, "a\0b\n\xc3\xa9" + std::string("\"'"));
+  StoredJob stored = Stored(7, std::string("a\0b\n\xc3\xa9\"'", 8));
   JobRequest& request = *stored.job.request.Edit();
   request.idempotency = "key";
   request.task_source = "class Model: pass";

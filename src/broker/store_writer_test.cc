@@ -74,6 +74,7 @@ TEST_P(StoreWriterTest, AnErrorIsOneChangesOwn) {
 TEST_P(StoreWriterTest, ManyThreadsWaitForTheirOwn) {
   StoreWriter writer(store_.get());
   std::vector<std::thread> threads;
+  threads.reserve(8);
   for (int t = 0; t < 8; ++t)
     threads.emplace_back([&, t] {
       for (int i = 0; i < 50; ++i) {

@@ -74,7 +74,7 @@ bool Fits(std::string_view name, std::string_view pattern) {
 /// The task of an entry as FindTask() takes it: the path of a .py file is relative to the entry's
 /// folder, so that a collection is the same from wherever it is judged.
 std::string TaskOf(const ZooEntry& entry) {
-  const std::string task = entry.Get("Task", false);
+  std::string task = entry.Get("Task", false);
   if (!SplitVariant(task).original.ends_with(".py")) return task;
   return (std::filesystem::path(entry.path).parent_path() / task).string();
 }
