@@ -24,6 +24,7 @@ struct ControlPage {
   static constexpr uint32_t kStop = 0xFFFFFFFFu;  ///< a `go` that ends the loop of rounds
   static constexpr size_t kMaxPlaces = 1024;      ///< calls of a round times outputs of a call
   static constexpr uint64_t kInSlot = ~uint64_t{0};
+  static constexpr uint64_t kLost = kInSlot - 1;  ///< overwritten by a later call of the round
   static constexpr size_t kMaxStrided =
       16;  ///< outputs of a call that may have strides of their own
   static constexpr size_t kMaxDims = 8;
@@ -43,7 +44,7 @@ struct ControlPage {
   char pad3[56];
   std::atomic<uint32_t> look;  ///< worker, to the judge: the hold whose round is done
   char pad4[60];
-  /// candidate: offset in the outputs' memory of each output of each call, or kInSlot
+  /// candidate: offset in the outputs' memory of each output of each call, or kInSlot, or kLost
   std::atomic<uint64_t> places[kMaxPlaces];
   /// candidate: strides of each output, in elements, of all calls alike; only of those in `places`
   std::atomic<int64_t> strides[kMaxStrided * kMaxDims];

@@ -301,7 +301,7 @@ Result<Client::Answer> Client::Exchange(const std::string& request, TimePoint de
 }
 
 std::string Client::Answer::Words() const {
-  const std::string start = CleanText(std::string_view(body).substr(0, 200));
+  std::string start = CleanText(std::string_view(body).substr(0, 200));
   const Result<json::object> object = ParseJsonObject(body);
   if (!object.ok()) return start;
   const std::string native = GetString(GetObject(*object, "error"), "message");

@@ -151,7 +151,7 @@ TEST(Router, TheFirstOfTwoEqualRoutesStays) {
 TEST(Router, WebSocketsAreRoutesOfTheirOwn) {
   Router router;
   router.AddWebSocket("/ws/{room}", Scope::kSubmit,
-                      [](Request, std::shared_ptr<WebSocketPeer>) { return nullptr; });
+                      [](Request, const std::shared_ptr<WebSocketPeer>&) { return nullptr; });
   Request request;
   request.method = "GET";
   request.path = "/ws/7";

@@ -44,8 +44,8 @@ uint64_t MemoryNeeded(const TaskShape& shape, uint64_t slots, uint64_t baselines
   const uint64_t alone =
       slots * (shape.input_bytes + own_inputs + 4 * shape.output_bytes + shape.output_bytes / 2) +
       6 * shape.state_bytes + 4 * shape.input_bytes + 8 * shape.output_bytes + (3ull << 30);
-  const uint64_t each = slots * (own_inputs + shape.output_bytes + shape.output_bytes / 4) +
-                        2 * shape.state_bytes + 4 * shape.output_bytes + (1ull << 30);
+  const uint64_t each = slots * (own_inputs + 2 * shape.output_bytes + shape.output_bytes / 4) +
+                        2 * shape.state_bytes + 4 * shape.output_bytes + (2ull << 30);
   return alone + baselines * each;
 }
 
@@ -234,7 +234,8 @@ Outcome Evaluation::Prepare() {
 
 void Evaluation::PlanRounds() {
   const Limits& limits = device_->limits();
-  const uint64_t slot = std::max<uint64_t>(1, shape_.input_bytes + shape_.output_bytes);
+  const uint64_t copies = shape_.writes_inputs ? 2 : 1;
+  const uint64_t slot = std::max<uint64_t>(1, copies * shape_.input_bytes + shape_.output_bytes);
   const uint64_t most = std::clamp<uint64_t>(
       ControlPage::kMaxPlaces / static_cast<uint64_t>(std::max(1, shape_.outputs)), 1,
       static_cast<uint64_t>(limits.max_calls));

@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <functional>
-#include <future>
 #include <memory>
 #include <optional>
 #include <string>
@@ -85,7 +84,7 @@ class Evaluation {
   Outcome NewWeights();
   Outcome Fill(const std::vector<uint64_t>& seeds, std::string_view family);
   Outcome Calls(bool first, uint32_t count, const json::object& shapes = {});
-  [[nodiscard]] std::future<void> ExpectMeanwhile();
+  Outcome CallWhileExpecting(bool first, const json::object& shapes = {});
   Outcome OtherShapes();
   Outcome ReportShapes();
   Outcome PrepareBaselines();

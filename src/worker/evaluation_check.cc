@@ -1,5 +1,8 @@
 #include <algorithm>
+#include <atomic>
+#include <future>
 #include <shared_mutex>
+#include <system_error>
 #include <utility>
 
 #include "base/log.h"
@@ -44,12 +47,9 @@ Outcome Evaluation::Trial(int number) {
   slot_ = static_cast<uint32_t>(seeds_.Next("slot") % slots_);
   const std::vector<uint64_t> seeds = seeds_.Next("trial", 1);
   if (Outcome outcome = Fill(seeds, family); !Passed(outcome)) return outcome;
-  {
-    const std::future<void> expected = number == 0 ? ExpectMeanwhile() : std::future<void>();
-    if (Outcome outcome = Calls(number == 0, 1); !Passed(outcome)) return outcome;
-  }
-  if (Outcome outcome = VerifyCall(native); !Passed(outcome)) return outcome;
-  return number == 0 ? Repeat(seeds, family) : Outcome{};
+  Outcome outcome = number == 0 ? CallWhileExpecting(/*first=*/true) : Calls(/*first=*/false, 1);
+  if (Passed(outcome)) outcome = VerifyCall(native);
+  return Passed(outcome) && number == 0 ? Repeat(seeds, family) : outcome;
 }
 
 Outcome Evaluation::VerifyCall(bool native) {
@@ -163,17 +163,25 @@ Outcome Evaluation::Calls(bool first, uint32_t count, const json::object& shapes
   return session_->EndRounds(Stage::kCheck, nullptr);
 }
 
-/// The judge computes what a call will be compared with, while the call compiles. The result waits
-/// for the judge when it goes out of scope.
-std::future<void> Evaluation::ExpectMeanwhile() {
-  // Wasted on a call that fails, and others wait for the judge meanwhile.
-  constexpr double kMostUs = 20'000;
-  if (!device_->cuda() || submission_.frugal || shape_.reference_us > kMostUs) return {};
-  return std::async(std::launch::async, [this] {
-    const std::shared_lock device(device_->lock());
-    // What goes wrong here goes wrong again, and is told, when the outputs are verified.
-    static_cast<void>(device_->judge().Expect(lane_, slot_));
-  });
+/// One call, which may compile. The judge computes meanwhile what it will be compared with.
+Outcome Evaluation::CallWhileExpecting(bool first, const json::object& shapes) {
+  constexpr double kMostUs = 20'000;  // of the reference: others wait for the judge
+  const bool worth = device_->cuda() && !submission_.frugal && shape_.reference_us <= kMostUs;
+  std::atomic<bool> over{false};
+  std::future<void> expected;
+  try {
+    if (worth)
+      expected = std::async(std::launch::async, [&] {
+        const std::shared_lock device(device_->lock());
+        // What goes wrong here goes wrong again, and is told, when the outputs are verified.
+        if (!over) static_cast<void>(device_->judge().Expect(lane_, slot_));
+      });
+  } catch (const std::system_error& error) {
+    LogDebug("lane {}: no thread to compute what is expected: {}", lane_, error.what());
+  }
+  Outcome outcome = Calls(first, 1, shapes);
+  over = true;
+  return outcome;
 }
 
 /// One trial on smaller inputs, where the reference accepts some. `other_shapes` says what came of
@@ -190,10 +198,7 @@ Outcome Evaluation::OtherShapes() {
   slot_ = static_cast<uint32_t>(seeds_.Next("slot") % slots_);
   Outcome outcome = NewWeights();
   if (Passed(outcome)) outcome = Fill(seeds_.Next("trial", 1), "jittered");
-  if (Passed(outcome)) {
-    const std::future<void> expected = ExpectMeanwhile();
-    outcome = Calls(/*first=*/false, 1, shapes);
-  }
+  if (Passed(outcome)) outcome = CallWhileExpecting(/*first=*/false, shapes);
   if (Passed(outcome)) {
     const std::shared_lock device(device_->lock());
     outcome = Judged(device_->judge().Verify(lane_, slot_, {}, /*exact=*/true, 0, nullptr), [] {});

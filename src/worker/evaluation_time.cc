@@ -185,6 +185,7 @@ TimingSession::Plan Evaluation::PlanTiming() const {
   plan.calls = calls_;
   plan.reference_us = shape_.reference_us;
   plan.call_s = limits_.call_s;
+  plan.writes_inputs = shape_.writes_inputs;
   plan.interpreted = !device_->cuda() && records_.lint.uses_triton;
   // A stream of the submission's own need not wait for what its round waits for.
   plan.hold = !records_.lint.uses_streams;

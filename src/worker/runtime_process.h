@@ -69,9 +69,12 @@ class RuntimeProcess {
   /// called again.
   Result<double> AwaitRound(TimePoint start, bool freeze, TimePoint deadline, Duration spin,
                             const std::function<void()>& done);
-  /// What the process wrote into ControlPage::places: -1 for kInSlot and what no memory can have.
+  /// What the process wrote into ControlPage::places: kLostPlace for kLost, -1 for kInSlot and what
+  /// no memory can have.
+  static constexpr int64_t kLostPlace = -2;
   [[nodiscard]] int64_t Place(size_t index) const {
     const uint64_t place = control_.page()->places[index].load();
+    if (place == ControlPage::kLost) return kLostPlace;
     return place > (uint64_t{1} << 62) ? -1 : static_cast<int64_t>(place);
   }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/log.h"
 
@@ -53,13 +54,17 @@ Outcome TimingSession::Enter(CandidateSession* side) {
   return failure;
 }
 
+bool TimingSession::Loud(const Quietness& quiet) const {
+  const Limits& limits = device_->limits();
+  return quiet.gap_us > limits.quiet_gap_us || quiet.delay_us > limits.quiet_delay_us;
+}
+
 Outcome TimingSession::Judged(const Result<Quietness>& quiet, int* busy) {
   if (!quiet.ok()) return InfrastructureFailure(Stage::kTime, quiet.error());
-  const Limits& limits = device_->limits();
   if (quiet->held_us > 0)
     LogDebug("lane {}: a hold of {:.0f} us, others had the device for {:.0f} us", plan_.lane,
              quiet->held_us, quiet->held_lost_us);
-  if (quiet->gap_us > limits.quiet_gap_us || quiet->delay_us > limits.quiet_delay_us) {
+  if (Loud(*quiet)) {
     LogDebug("device not quiet: gap {:.0f} us, delay {:.0f} us", quiet->gap_us, quiet->delay_us);
     disturbed_ = true;
     if (busy != nullptr) ++*busy;
@@ -166,6 +171,8 @@ Result<Quietness> TimingSession::Look() {
 Outcome TimingSession::VerifyOne(uint32_t first, Quietness* quiet) {
   const uint32_t slot = first + verified_call_;
   const ResultPlaces results = candidate_->Places(verified_call_, plan_.outputs);
+  if (std::count(results.places.begin(), results.places.end(), RuntimeProcess::kLostPlace) > 0)
+    return ResultsLost(quiet);
   const Result<KeptCall> taken = device_->judge().Keep(plan_.lane, slot, results, QuietNs(), quiet);
   if (!taken.ok()) return InfrastructureFailure(Stage::kTime, taken.error());
   if (Outcome outcome = Judged(*quiet, &candidate_busy_); !Passed(outcome)) return outcome;
@@ -185,6 +192,22 @@ Outcome TimingSession::VerifyOne(uint32_t first, Quietness* quiet) {
       device_->judge().Verify(plan_.lane, slot, results, /*exact=*/false, 0, nullptr);
   if (!result.ok()) return InfrastructureFailure(Stage::kTime, result.error());
   return Verified(*result, 1);
+}
+
+/// A module began to return one buffer again and again, on inputs that it has written: the round
+/// cannot be repeated, and does not count. From the next one on each result is taken at once.
+Outcome TimingSession::ResultsLost(Quietness* quiet) {
+  const Result<Quietness> look = Look();
+  if (Outcome outcome = Judged(look, &candidate_busy_); !Passed(outcome)) return outcome;
+  *quiet = *look;
+  disturbed_ = true;
+  if (plan_.writes_inputs && !std::exchange(lost_, true)) return {};
+  Failure failure;
+  failure.kind = FailureKind::kIntegrity;
+  failure.stage = Stage::kTime;
+  failure.name = "results_lost";
+  failure.message = "the process says that results are lost which it had to keep";
+  return failure;
 }
 
 Outcome TimingSession::Verified(const Comparison& result, int count) {
@@ -316,6 +339,27 @@ Outcome TimingSession::Integrity() const {
   return failure;
 }
 
+/// Every pair was disturbed. By whom, shows when nothing of the submission is left.
+Outcome TimingSession::NothingCounted() {
+  constexpr Duration kMost = std::chrono::seconds(2);  // the driver ends a kernel of a dead process
+  candidate_->process().Kill();
+  const TimePoint deadline = Clock::now() + kMost;
+  while (device_->cuda() && busy_pairs_ == pair_ && Clock::now() < deadline) {
+    const Result<Quietness> quiet = Look();
+    if (!quiet.ok()) return InfrastructureFailure(Stage::kTime, quiet.error());
+    if (Loud(*quiet)) continue;
+    Failure failure;
+    failure.kind = FailureKind::kIntegrity;
+    failure.stage = Stage::kTime;
+    failure.name = "device_held";
+    failure.message =
+        "work of the submission kept the device busy while nothing of it was asked to run";
+    return failure;
+  }
+  return InfrastructureFailure(
+      Stage::kTime, Err(ErrorCode::kUnavailable, "others kept the device busy, or heat slowed it"));
+}
+
 /// What go, thaw, a change of context on the device, its end and the judge's look cost together:
 /// rounds of the reference that record two events and call nothing. The device keeps what earlier
 /// submissions measured, so that each need add only one.
@@ -348,6 +392,7 @@ Outcome TimingSession::Rounds(TimingRecord* record, Correctness* correctness,
       NoteMismatch(correctness, flags);
       return outcome;
     }
+    busy_pairs_ += disturbed_ ? 1 : 0;
     DeviceClock clock;
     if (device_->clock_gauge() != nullptr) clock = device_->clock_gauge()->Read();
     disturbed_ = disturbed_ || clock.Disturbed();
@@ -437,10 +482,7 @@ Outcome TimingSession::Run(TimingRecord* record, Correctness* correctness,
     });
     if (Outcome outcome = Rounds(record, correctness, flags); !Passed(outcome)) return outcome;
     if (Outcome outcome = Integrity(); !Passed(outcome)) return outcome;
-    if (record->candidate.empty())
-      return InfrastructureFailure(
-          Stage::kTime,
-          Err(ErrorCode::kUnavailable, "others kept the device busy, or heat slowed it"));
+    if (record->candidate.empty()) return NothingCounted();
     if (Outcome outcome = Claims(record, flags); !Passed(outcome)) return outcome;
   } while (!Enough(*record));
   record->rounds_discarded = discarded_;

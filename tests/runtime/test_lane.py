@@ -4,8 +4,10 @@ import pytest
 import torch
 
 from assay.runtime import lane as lanes
+from assay.runtime import native as native_constants
 from assay.runtime import rounds, task, tree
 from assay.runtime.arena import ArenaStore
+from assay.runtime.results import ResultMemory
 
 TASK = """
 import torch
@@ -164,29 +166,80 @@ def test_late_words_are_those_of_the_process_that_comes_next(writing):
 
 def test_what_a_submission_may_write_is_not_taken_for_a_change(writing):
     writing.fill(0, [1])
-    [place] = writing.task.output_places
-    result = writing.targets(0)[0].mul_(0.5).add_(1)
-    tree.view(writing.outputs.memory, place).copy_(result)
+    candidate = slots_of(writing, writing.outputs)
+    candidate.results[0][0].copy_(candidate.args[0][0].mul_(0.5).add_(1))
     assert writing.keep(0, [], [])
     report = writing.verify_kept(9)[1]
     assert report["passed"] and not report["inputs_changed"]
 
 
-@pytest.mark.parametrize("known", [None, True])
-def test_a_round_that_is_run_again_has_its_inputs_again(writing, known):
-    """The module writes its input and returns one buffer, so that its results are taken one by one."""
+def test_what_a_submission_writes_while_inputs_are_drawn_reaches_nobody_else(writing, monkeypatch):
+    """Work that it left on the device may begin as soon as the judge writes into its memory."""
+    candidate, reference = (slots_of(writing, arena) for arena in (writing.outputs, writing.reference_outputs[0]))
+    drawn = writing._draw
+
+    def disturbed(slot, *rest):
+        drawn(slot, *rest)
+        candidate.args[slot][0].fill_(7)
+
+    monkeypatch.setattr(writing, "_draw", disturbed)
+    writing.fill(0, [1, 2])
+    for slot, seed in enumerate((1, 2)):
+        assert torch.equal(reference.args[slot][0], tree.flatten(writing.task.draw(seed))[1][0])
+
+
+class Page:
+    """What a process writes into its control page."""
+
+    lost = False
+
+    def places(self, offsets, strides):
+        self.lost = any(place == native_constants.LOST for place in offsets)
+
+
+def served_by(lane, timed, page=None):
+    memory = ResultMemory("cpu", lane.outputs.memory, lane.plan(), False) if timed else None
+    return rounds.Rounds("cpu", page, slots_of(lane, lane.outputs), 1, False, memory)
+
+
+def test_checked_calls_that_write_are_taken_one_by_one(writing):
+    """Outputs that are random take several calls a round, untimed."""
     buffer = torch.empty(16, 32)
-    served = rounds.Rounds("cpu", None, slots_of(writing, writing.outputs), 1, known, None)
     writing.fill(1, [3, 4, 5])
-    served._one(lambda x: buffer.copy_(x.mul_(0.5).add_(1)), 1, 3, rounds.Marks("cpu", 3, []), [])
-    assert served.reused
+    served_by(writing, timed=False)._one(
+        lambda x: buffer.copy_(x.mul_(0.5).add_(1)), 1, 3, rounds.Marks("cpu", 3, []), []
+    )
     for slot in (1, 2, 3):
         assert writing.keep(slot, [], [])
     assert writing.verify_kept(9)[1]["passed"]
 
 
+def test_a_timed_round_whose_results_are_overwritten_is_lost_once(writing):
+    page = Page()
+    served = served_by(writing, timed=True, page=page)
+    ring = [torch.empty(16, 32) for _ in range(2)]
+    calls = iter(range(100))
+
+    def module(x):
+        return ring[next(calls) % 2].copy_(x.mul_(0.5).add_(1))
+
+    def serve(first, count):
+        writing.fill(first, list(range(10, 10 + count)))
+        served._one(module, first, count, rounds.Marks("cpu", count, []), [])
+
+    serve(0, 2)
+    assert not page.lost and not served.reused
+    serve(0, 3)
+    assert page.lost and served.reused
+    serve(0, 3)
+    assert not page.lost
+    for slot in (0, 1, 2):
+        assert writing.keep(slot, [], [])
+    assert writing.verify_kept(9)[1]["passed"]
+
+
 def test_returning_ones_input_twice_is_not_returning_one_buffer(writing):
-    served = rounds.Rounds("cpu", None, slots_of(writing, writing.outputs), 1, None, None)
+    served = served_by(writing, timed=False)
     for slot in (0, 0, 2):
         writing.fill(slot, [3 + slot])
         served._one(lambda x: x.mul_(0.5).add_(1), slot, 1, rounds.Marks("cpu", 1, []), [])
@@ -194,7 +247,37 @@ def test_returning_ones_input_twice_is_not_returning_one_buffer(writing):
     buffer = torch.empty(16, 32)
     for slot in (0, 1):
         served._one(lambda x: buffer.copy_(x), slot, 1, rounds.Marks("cpu", 1, []), [])
-    assert served.reused_once
+    assert served.reused_once and served.reused, "before results are lost by it"
+
+
+def test_what_a_call_does_to_the_objects_that_it_gets_is_gone_with_it(tmp_path, native):
+    text = TASK.replace("torch.relu(x)", 'torch.relu(x["a"])').replace(
+        "[torch.randn(16, 32)]", '[{"a": torch.randn(16, 32), "steps": 3}]'
+    )
+    lane = lanes.Lane(task.Task(text, "Model", "cpu", "cpu", str(tmp_path)), 2, ArenaStore("cpu"))
+    served = rounds.Rounds("cpu", None, slots_of(lane, lane.outputs), 1, False, None)
+    seen = []
+
+    def module(x):
+        seen.append(x["steps"])
+        x["steps"] += 1
+        x["a"].unsqueeze_(0)
+        return torch.relu(x.pop("a")[0])
+
+    for _ in range(2):
+        lane.fill(0, [1])
+        served._one(module, 0, 1, rounds.Marks("cpu", 1, []), [])
+    assert seen == [3, 3]
+    lane.close()
+
+
+def test_memory_that_was_short_for_a_moment_decides_nothing(lane, monkeypatch):
+    round_of(lane, 0, 1)
+    monkeypatch.setattr(lane.task, "_run_twin", lambda inputs: (_ for _ in ()).throw(torch.OutOfMemoryError("")))
+    lane.expect(0)
+    assert lane.task.exact is torch.float64 and lane.ahead is None
+    monkeypatch.undo()
+    assert lane.verify(0, [], [], True)["passed"] and lane.task.compared_with == "float64"
 
 
 def test_what_is_computed_ahead_is_compared_with(lane, monkeypatch):

@@ -44,7 +44,7 @@ class Candidate:
         self.memory: ResultMemory | None = None
         self.model = None
         self.model_class = None
-        self.reused: bool | None = None
+        self.reused = False
         self.request: dict = {}
         self.flags = INITIAL_FLAGS
 
@@ -147,7 +147,7 @@ class Candidate:
         skipped = {"skipped": ghost.launches()} if self.request["ghost"] else {}
         switches = self.flags.changed()
         return {
-            "reused": bool(rounds.reused) or rounds.reused_once,
+            "reused": rounds.reused or rounds.reused_once,
             "switches": switches,
             **rounds.report(),
             **skipped,

@@ -12,8 +12,9 @@ of float32 sums (a hundred times less than TF32's) is no error. The output passe
     ||y - x|| <= max(5 * tol * ||x - mean(x)||, 2 * ||e - x||)   a constant cannot pass
 
 and NaN and infinities stand exactly where the reference has them. Integers and booleans are exact.
-An element may also be off by 16 times eager's own root mean square error: where sums cancel, two
-honest orders of summation differ by more than twice in their worst element, but not in that.
+An element may also be off by 16 times eager's own root mean square error, beyond what rounding the output
+itself costs: where sums cancel, two honest orders of summation differ by more than twice in their worst
+element, but not in that.
 Where float64 is too slow or too large to run every time, ``x`` is ``e`` and the allowances for
 eager's error come from an earlier run (EagerError), three times instead of twice and 24 instead of
 16 because both sides may err. Everything runs in chunks, so that outputs of several gigabytes need little memory.
@@ -61,7 +62,7 @@ def tolerance(dtype: torch.dtype, precision: str = "default") -> float:
 @dataclass
 class EagerError:
     """How far eager itself is from float64: worst r(e), in units of the rule, ||e - x|| / ||x - mean(x)||
-    and rms(e - x) / rms(x)."""
+    and rms(e - x) / rms(x) beyond the output's own rounding."""
 
     worst: float = 0.0
     norm: float = 0.0
@@ -110,7 +111,7 @@ def compare(
     slack = 2.0 if measured else 3.0
     limit = max(1.0, slack * (eager_worst if measured else known.worst))
     if worst > limit and misplaced == 0:
-        typical = math.sqrt(eager_square / y.numel()) if measured else known.typical * moments["rms"]
+        typical = _typical(eager_square, moments["rms"], eager) if measured else known.typical * moments["rms"]
         typical *= TYPICAL * slack / 2.0
         if typical > 0.1 * scale:
             scale += typical
@@ -125,7 +126,7 @@ def compare(
         known.worst = max(known.worst, eager_alone)
         known.norm = max(known.norm, math.sqrt(eager_square) / spread if spread > 0 else 0.0)
         if moments["rms"] > 0:
-            known.typical = max(known.typical, math.sqrt(eager_square / y.numel()) / moments["rms"])
+            known.typical = max(known.typical, _typical(eager_square, moments["rms"], eager) / moments["rms"])
     eager_norm = math.sqrt(eager_square) if measured else known.norm * spread
     norm_limit = max(5 * tol * spread, slack * eager_norm)
     elementwise = misplaced == 0 and worst <= limit
@@ -137,6 +138,12 @@ def compare(
         return {**_report(True, max_abs, max_rel, 0, y.numel(), None, None, None, ""), **agreement}
     bad = _mismatches(y, eager, exact, scale, tol, limit if not elementwise else 0.0)
     return {**_describe(bad, y, exact, shape, max_abs, max_rel), **agreement}
+
+
+def _typical(square: float, rms: float, eager: torch.Tensor) -> float:
+    """Root mean square of eager's errors, whose squares sum up to ``square``, without those of a last rounding."""
+    rounding = rms * torch.finfo(eager.dtype).eps / math.sqrt(12.0)
+    return math.sqrt(max(0.0, square / eager.numel() - rounding * rounding))
 
 
 def well_conditioned(eager: torch.Tensor, exact: torch.Tensor, known: EagerError, precision: str = "default") -> bool:

@@ -44,7 +44,7 @@ class Lane:
         self.state_names, self.init_tree = names, init_tree
         self.seeds: dict[int, tuple[int, str]] = {}  # seed and family of what stands in each slot
         self.views: dict[tuple[int, bool], list[torch.Tensor]] = {}  # of the slots that were used
-        self.late, self.holders = [], []
+        self.late, self.holders, self.drawn = [], [], None
         self.kept: list[tuple] = []  # calls to verify: seed, family, inputs as they stood, outputs
         self.remembered: list[torch.Tensor] = []  # outputs of a call that will be repeated
         self.ahead: tuple | None = None  # seed, family, inputs and what is expected of a call to come
@@ -68,6 +68,7 @@ class Lane:
             self.reference_outputs = [self._arena(*each) for each in reference]
             holders = [self.outputs, *self.reference_outputs] if task.writes_inputs else [self.inputs]
             self.holders = [arena.memory for arena in holders]  # of the inputs
+            self.drawn = self.holders[-1]  # they are drawn here: of several, in none that a candidate maps
             self.late = [
                 LateWords(memory, task.input_places, self.inputs_at, task.input_bytes) for memory in self.holders
             ]
@@ -110,12 +111,12 @@ class Lane:
         self.task.synchronize()
 
     def targets(self, slot: int, family: str = families.NATIVE) -> list[torch.Tensor]:
-        """The tensors of the candidate's input slot, in the arena."""
+        """The tensors of an input slot, where inputs are drawn."""
         key = slot, family == shapes.JITTERED
         if key not in self.views:
             base = self.inputs_at + slot * self.task.input_bytes
             places = self.task.jittered().input_places if key[1] else self.task.input_places
-            self.views[key] = [tree.view(self.holders[0], place, base) for place in places]
+            self.views[key] = [tree.view(self.drawn, place, base) for place in places]
         return self.views[key]
 
     def late_words(self, process: int) -> LateWords:
@@ -151,8 +152,8 @@ class Lane:
             bases = tuple((slot - first) * self.task.input_bytes for slot in rare)
             families.make_rare(self.task.kinds, self.targets(first), keys, bases)
         begin, end = self._span(first, len(seeds))
-        for other in self.holders[1:]:
-            other[begin:end].copy_(self.holders[0][begin:end])
+        for other in self.holders[:-1]:
+            other[begin:end].copy_(self.drawn[begin:end])
         self.poison(first, len(seeds))
 
     def _draw(self, slot: int, seed: int, family: str) -> None:
@@ -199,8 +200,11 @@ class Lane:
         self.task.flags.apply()
         seed, family = self.seeds[slot]
         inputs = self.task.draw(seed, family)
+        before = self.task.exact
         self.ahead = seed, family, inputs, *self.task.expected(inputs, True, family)
         self.task.synchronize()
+        if self.task.exact is not before:  # the call that goes on beside this may have had the memory
+            self.task.exact, self.task.twin, self.ahead = before, None, None
 
     def verify(self, slot: int, places: list[int], strides: list[int], want_exact: bool) -> dict:
         """Compares a call's outputs with the reference on that slot's inputs."""
@@ -326,7 +330,7 @@ class Lane:
         self.views.clear()
         self.kept.clear()
         self.remembered, self.ahead = [], None
-        self.late, self.holders = [], []
+        self.late, self.holders, self.drawn = [], [], None
         for kind, arena in self.arenas:
             if unshared:
                 self.store.give(kind, arena)

@@ -8,6 +8,7 @@ library_path = ""
 
 
 IN_SLOT = 2**64 - 1  # ControlPage::kInSlot
+LOST = 2**64 - 2  # ControlPage::kLost
 MAX_PLACES = 1024  # ControlPage::kMaxPlaces
 MAX_STRIDED, MAX_DIMS = 16, 8  # ControlPage::kMaxStrided, kMaxDims
 

@@ -25,17 +25,28 @@ class Slots:
         places = shapes or plan
         # Where the reference writes its inputs, each process has its own, in memory that it may write.
         self.writes_inputs = plan["writes_inputs"]
-        holder = outputs if self.writes_inputs else inputs
-        self.args = []
+        self.holder = outputs if self.writes_inputs else inputs
+        self.device, self.plan, self.input_places = device, plan, places["input_places"]
+        self.lasting = not self.writes_inputs and not any(map(tree.changeable, plan["input_tree"]["v"]))
+        self.args = [self._args(slot) for slot in range(plan["slots"])]
         self.results = []
         for slot in range(plan["slots"]):
-            base = plan["inputs_at"] + slot * plan["input_bytes"]
-            tensors = [tree.view(holder, place, base) for place in places["input_places"]]
-            self.args.append(tree.unflatten(plan["input_tree"], tensors, device))
             base = slot * plan["output_bytes"]
             self.results.append([tree.view(outputs, place, base) for place in places["output_places"]])
         self.output_tree = plan["output_tree"]
         self.report_mutation = False
+
+    def _args(self, slot: int) -> list:
+        base = self.plan["inputs_at"] + slot * self.plan["input_bytes"]
+        tensors = [tree.view(self.holder, place, base) for place in self.input_places]
+        return tree.unflatten(self.plan["input_tree"], tensors, self.device)
+
+    def arguments(self, first: int, calls: int) -> list[list]:
+        """Of a round's calls. New objects where a call may have changed the former ones otherwise than in
+        their memory: a dict's items, a tensor's shape."""
+        if not self.lasting:
+            self.args[first : first + calls] = [self._args(slot) for slot in range(first, first + calls)]
+        return self.args[first : first + calls]
 
 
 class Refused(Exception):
@@ -95,11 +106,11 @@ class Rounds:
         control,
         slots: Slots,
         first_round: int,
-        reused: bool | None,
+        reused: bool,
         memory: ResultMemory | None,
         events: list | None = None,
     ):
-        """``reused``: whether the module returns one buffer again and again, once rounds have shown it.
+        """``reused``: earlier rounds have shown that the module returns one buffer again and again.
         ``memory``: where the results of timed rounds stand; None: they are copied into the slots.
         ``events``: those that earlier rounds of the process no longer need; they come back there."""
         self.device = device
@@ -159,14 +170,12 @@ class Rounds:
     def _one(self, model, first: int, calls: int, marks, former: list) -> list:
         """K calls, all results taken, the device idle. Returns the results. The ``former`` ones, which
         the judge has read by now, are given up one by one, as callers of a module do."""
-        args = self.slots.args[first : first + calls]
+        args = self.slots.arguments(first, calls)
         if self.slots.report_mutation:
             args = [copied(values) for values in args]
-        again = args
-        # The first round of several calls, a warm-up, shows whether results share a buffer.
-        if self.slots.writes_inputs and calls > 1 and self.reused is None:
-            again = [copied(values) for values in args]
-        if self.reused:
+        # Nothing can be run again on inputs that it has written.
+        once = self.slots.writes_inputs and calls > 1
+        if self.reused or (once and not self.memory):
             results = self._run_taking_each(model, args, first, marks, former)
         else:
             results = []
@@ -180,10 +189,12 @@ class Rounds:
                 former.clear()
             self._hand_over(results, first)
             marks.mark()
-            if calls > 1:
-                self.reused = shares_memory(results)
-            if self.reused:
-                results = self._run_taking_each(model, again, first, marks, former)
+            if calls > 1 and shares_memory(results):
+                self.reused = True
+                if once:
+                    self.control.places([native.LOST] * (calls * len(self.slots.results[0])), [])
+                else:
+                    results = self._run_taking_each(model, args, first, marks, former)
             elif calls == 1:
                 self._look_for_reuse(results, first)
         self._synchronize()
@@ -198,6 +209,7 @@ class Rounds:
         if sum(place.nbytes for place in self.slots.results[0]) > KEPT_BYTES:
             return
         self.reused_once = self.reused_once or shares_memory([self.kept, results])
+        self.reused = self.reused_once and self.slots.writes_inputs  # before results are lost by it
         self.kept_slot = slot
         self.kept = results  # alive until the next result, so that only reuse gives the same memory
 
