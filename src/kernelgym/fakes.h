@@ -247,14 +247,14 @@ class ProtocolTest : public ::testing::Test {
     context.now = [this] { return 1'700'000'000 + timers.now; };
     context.machine = [this] { return machine; };
     context.workers = [this] { return workers; };
-    Configure(&context);
+    configure(&context);
     AddKernelGym(&router, std::move(context));
   }
-  virtual void Configure(KernelGymContext* /*context*/) {}
+  std::function<void(KernelGymContext*)> configure = [](KernelGymContext*) {};  ///< for Restart()
 
   /// Sends a request; the answer appears in `*answer` now or later.
   void Send(const std::string& method, const std::string& target, const std::string& body,
-            std::shared_ptr<std::optional<http::Response>> answer) {
+            const std::shared_ptr<std::optional<http::Response>>& answer) {
     http::Request request;
     request.method = method;
     const size_t mark = target.find('?');

@@ -24,7 +24,7 @@ bool WantsCompiledReference(const EvaluationRequest& request) {
   return name == "torch_compile" || name == "torch-compile" || name == "compile";
 }
 
-void Note(std::string text, std::string* notes) {
+void Note(std::string_view text, std::string* notes) {
   if (!notes->empty()) *notes += "; ";
   *notes += text;
 }

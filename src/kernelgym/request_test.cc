@@ -15,6 +15,7 @@ using ::testing::SizeIs;
 
 std::vector<std::string> Types(const std::vector<Issue>& issues) {
   std::vector<std::string> types;
+  types.reserve(issues.size());
   for (const Issue& issue : issues)
     types.push_back(issue.type + " " + json::serialize(issue.place));
   return types;

@@ -444,10 +444,12 @@ TEST_F(RoutesTest, ScopesAndUnknownPathsAnswerInTheProtocolsShape) {
 
 class PrefixTest : public test::ProtocolTest {
  protected:
-  PrefixTest() { Restart(); }
-  void Configure(KernelGymContext* context) override {
-    context->prefix = "/kernelgym";
-    context->own_port = false;
+  PrefixTest() {
+    configure = [](KernelGymContext* context) {
+      context->prefix = "/kernelgym";
+      context->own_port = false;
+    };
+    Restart();
   }
 };
 

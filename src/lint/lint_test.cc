@@ -121,8 +121,8 @@ TEST(LintTest, ArityIsNotGuessed) {
            "class ModelNew(nn.Module):\n    def forward(self, x): return x\n    forward = g\n",
            "class ModelNew(nn.Module):\n    def forward(self, x): return x\nModelNew.forward = g\n",
            "class ModelNew(nn.Module):\n    if A:\n        def forward(self, x): return x\n",
-           "class ModelNew(nn.Module):\n    def forward(self, x): return x\n"
-           "    def __call__(self, *a): return 1\n",
+           ("class ModelNew(nn.Module):\n    def forward(self, x): return x\n"
+            "    def __call__(self, *a): return 1\n"),
        })
     EXPECT_FALSE(Lint(other, options).invalid()) << other << Describe(Lint(other, options));
 }

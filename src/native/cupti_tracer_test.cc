@@ -29,7 +29,7 @@ Function Symbol(void* library, const char* name) {
   void* symbol = ::dlsym(library, name);
   EXPECT_NE(symbol, nullptr) << name;
   Function function = nullptr;
-  std::memcpy(&function, &symbol, sizeof function);
+  std::memcpy(&function, &symbol, sizeof(void*));
   return function;
 }
 

@@ -82,6 +82,7 @@ TEST(SumUp, AnotherShapeOrStreamIsAnotherLine) {
 
 TEST(SumUp, IsBounded) {
   std::vector<std::string> names;
+  names.reserve(500);
   for (int i = 0; i < 500; ++i) names.push_back(std::string(5000, 'x') + std::to_string(i));
   std::vector<DeviceWork> work;
   work.reserve(names.size());

@@ -178,7 +178,7 @@ void Environment::Step(Action action, Seconds limit, const Asked& asked, Reply r
 void Environment::StepAlone(Action action, Seconds limit, const Asked& asked, Reply reply) {
   const TimePoint deadline = Deadline(limit, asked);
   if (action.op == Action::Op::kPoll || action.op == Action::Op::kCancel)
-    return StepJob(std::move(action), deadline, reply);
+    return StepJob(action, deadline, reply);
   Result<Catalog::TaskPtr> task = service_->host()->catalog.Find(action.task_id);
   if (!task.ok()) {
     const json::value input(action.task_id);
@@ -208,7 +208,7 @@ void Environment::StepAlone(Action action, Seconds limit, const Asked& asked, Re
 }
 
 /// A ticket of a stateless submission is its job.
-void Environment::StepJob(Action action, TimePoint deadline, const Reply& reply) {
+void Environment::StepJob(const Action& action, TimePoint deadline, const Reply& reply) {
   const std::shared_ptr<const Host>& host = service_->host();
   const Result<Job> job = host->context.jobs->Get(action.ticket);
   if (!job.ok() || job->request->owner != who_.key_name) return reply(UnknownTicket(action.ticket));

@@ -80,7 +80,7 @@ class Environment : public std::enable_shared_from_this<Environment> {
  private:
   [[nodiscard]] std::shared_ptr<EpisodeRun> Held();
   [[nodiscard]] TimePoint Deadline(Seconds limit, const Asked& asked) const;
-  void StepJob(Action action, TimePoint deadline, const Reply& reply);
+  void StepJob(const Action& action, TimePoint deadline, const Reply& reply);
 
   const std::shared_ptr<Service> service_;
   const http::Identity who_;

@@ -39,11 +39,11 @@ struct Outcome {
     kCancelled,  ///< the client took it back: costs its turn
     kNever,      ///< it was never accepted for judging: as if it had not been sent
   } kind = Kind::kJudged;
-  std::string status{};  ///< the verdict's
-  double reward = 0;     ///< by the episode's mode; of a check always 0
-  bool masked = false;   ///< there is no reward to learn from
+  bool masked = false;  ///< there is no reward to learn from
   bool correct = false;
   bool cheat = false;
+  std::string status{};  ///< the verdict's
+  double reward = 0;     ///< by the episode's mode; of a check always 0
   std::optional<double> speedup{};
   std::optional<double> roofline{};  ///< fraction of it, in [0, 1]
 };

@@ -118,6 +118,7 @@ TEST(Episode, Emission) {
     config.emission = emission;
     Episode episode(config);
     std::vector<double> out;
+    out.reserve(rewards.size());
     int n = 0;
     for (const double reward : rewards)
       out.push_back(Submit(episode, "s" + std::to_string(n++), Judged(reward)));

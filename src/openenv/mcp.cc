@@ -119,7 +119,7 @@ void CallToolMethod(Call call) {
   if (alone) environment = std::make_shared<Environment>(call.origin.service, call.origin.who);
   const Asked asked = call.origin.asked;
   CallTool(environment, alone, name, arguments, asked,
-           [call = std::move(call), environment, alone](ToolResult result) {
+           [call = std::move(call), environment, alone](const ToolResult& result) {
              if (alone) environment->Close();
              if (result.error_type == "tool_not_found")
                return call.Fail(kInvalidParams, result.text);

@@ -23,7 +23,7 @@ TEST(Observation, IsItsMembersJson) {
   EXPECT_EQ(observation.text(), json::serialize(members));
   EXPECT_EQ(observation.metadata(), R"({"n":17})");
   EXPECT_EQ(observation.Members(), members);
-  const Observation shared = observation;
+  const Observation shared = observation;  // NOLINT(performance-unnecessary-copy-initialization)
   EXPECT_EQ(shared.text().data(), observation.text().data());
 }
 

@@ -92,6 +92,7 @@ TEST_F(PayingTest, WhatWasLostCanBePolled) {
   Client first = Connect();
   token_ = GetString(Observation(first.Reset()), "episode_token");
   std::vector<std::string> tickets;
+  tickets.reserve(2);
   for (int i = 0; i < 2; ++i)
     tickets.push_back(
         GetString(Observation(first.Step({{"code", kCode}, {"defer", true}})), "ticket"));

@@ -19,7 +19,6 @@ using http::Handler;
 using http::Reply;
 using http::Request;
 using http::Response;
-using http::Scope;
 
 constexpr std::string_view kSessionHeader = "X-OpenEnv-Session";
 

@@ -12,7 +12,6 @@ namespace assay::openenv {
 namespace {
 
 using testing::CorrectVerdict;
-using testing::FailedVerdict;
 using testing::World;
 
 /// The HTTP surface, without a network.
@@ -25,7 +24,7 @@ class RoutesTest : public ::testing::Test {
 
   http::Response Send(const std::string& method, const std::string& path,
                       const std::string& body = "",
-                      std::vector<std::pair<std::string, std::string>> headers = {}) {
+                      const std::vector<std::pair<std::string, std::string>>& headers = {}) {
     http::Request request;
     request.method = method;
     request.path = path;
@@ -381,7 +380,8 @@ class FullRoutesTest : public RoutesTest {
     request.who.key_name = "local";
     request.who.scope = http::Scope::kAdmin;
     request.gone = gone_;
-    router_.Dispatch(std::move(request), [got](http::Response response) { *got = response; });
+    router_.Dispatch(std::move(request),
+                     [got](http::Response response) { *got = std::move(response); });
     return got;
   }
 

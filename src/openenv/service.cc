@@ -127,7 +127,7 @@ Service::WaitId Service::Acquire(const http::Identity& who, SessionKind kind, bo
       Count(&account, kind);
     } else if (wait) {
       id = ++next_id_;
-      account.waiters[id] = {kind, std::move(granted), nullptr};
+      account.waiters[id] = {kind, granted, nullptr};
     }
   }
   if (id == 0) {

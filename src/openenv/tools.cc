@@ -123,7 +123,7 @@ void GetTask(const std::shared_ptr<Environment>& environment, const json::object
 
 void Submit(const std::shared_ptr<Environment>& environment, bool alone, bool check,
             const json::object& arguments, const Asked& asked,
-            std::function<void(ToolResult)> reply) {
+            const std::function<void(ToolResult)>& reply) {
   Action action;
   action.op = check ? Action::Op::kCheck : Action::Op::kSubmit;
   action.code = GetString(arguments, "code");

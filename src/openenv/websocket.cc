@@ -37,7 +37,7 @@ json::object InvalidMessage(json::array errors) {
 
 class OpenEnvConnection : public Connection {
  public:
-  OpenEnvConnection(std::shared_ptr<Service> service, const http::Request& request,
+  OpenEnvConnection(const std::shared_ptr<Service>& service, const http::Request& request,
                     std::shared_ptr<http::WebSocketPeer> peer)
       : Connection(service, request, SessionKind::kWebSocket, std::move(peer)),
         telemetry_(service->settings().production ? "" : service->settings().validation_token) {}

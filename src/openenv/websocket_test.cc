@@ -177,6 +177,7 @@ TEST_F(WebSocketTest, DeferredSubmissionsAreJudgedSideBySide) {
   Client client = Connect();
   client.Reset({{"task_id", "assay/relu"}, {"max_turns", 3}});
   std::vector<std::string> tickets;
+  tickets.reserve(3);
   for (int i = 0; i < 3; ++i)
     tickets.push_back(
         GetString(Observation(client.Step({{"code", kCode}, {"defer", true}})), "ticket"));

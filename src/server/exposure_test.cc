@@ -11,7 +11,7 @@ namespace assay {
 namespace {
 
 std::string KeyFile(const test::TempFolder& folder) {
-  const std::string path = folder.File("keys");
+  std::string path = folder.File("keys");
   std::ofstream(path) << http::KeyLine("me", http::MakeKey(), http::Scope::kSubmit) << "\n";
   return path;
 }

@@ -359,6 +359,7 @@ TEST(RemoteLeasesOfASlowServer, ARenewalThatHangsCostsNoLease) {
   };
   RemoteLeases leases(OptionsFor(server.port));
   std::vector<Delivery> held;
+  held.reserve(3);
   for (int i = 0; i < 3; ++i) held.push_back(**leases.Lease("gpu:0", Seconds(0), Seconds(kTtl)));
   std::this_thread::sleep_for(std::chrono::duration<double>(2 * kTtl));
   const std::lock_guard guard(mutex);

@@ -14,8 +14,6 @@
 namespace assay {
 namespace {
 
-using ::testing::ElementsAre;
-
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr int kCases = 300;
@@ -191,7 +189,7 @@ TEST(RatioOverPairs, CoversTheTruthWhereOnePairDoesNot) {
   constexpr int kExperiments = 400;
   constexpr int kPairs = 5;
   for (int i = 0; i < kExperiments; ++i) {
-    std::vector<double> reference(kPairs * 8, 100);
+    std::vector<double> reference(size_t{kPairs} * 8, 100);
     std::vector<double> candidate;
     for (int pair = 0; pair < kPairs; ++pair) {
       const double own = std::exp(cases.Uniform(-0.02, 0.02));

@@ -17,6 +17,7 @@ TEST(DeviceLockTest, ReadersShareAndWritersAreAlone) {
   std::atomic<int> writers{0};
   std::atomic<bool> broken{false};
   std::vector<std::thread> threads;
+  threads.reserve(8);
   for (int i = 0; i < 8; ++i)
     threads.emplace_back([&, i] {
       for (int round = 0; round < 200; ++round) {

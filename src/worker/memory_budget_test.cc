@@ -28,6 +28,7 @@ TEST(MemoryBudget, ALargeClaimIsMetBeforeSmallOnesThatCameLater) {
   });
   Pause();
   std::vector<std::jthread> small;
+  small.reserve(8);
   for (int i = 0; i < 8; ++i)
     small.emplace_back([&] {
       const Share share(&budget, 10);

@@ -54,6 +54,7 @@ TEST(OutputDrainTest, TheEndIsAwaited) {
 TEST(OutputDrainTest, ManyStreamsDoNotMix) {
   auto drain = *OutputDrain::Start();
   std::vector<OutputDrain::Stream> streams;
+  streams.reserve(20);
   for (int i = 0; i < 20; ++i) streams.push_back(*drain->Open(1000));
   for (int i = 0; i < 20; ++i) {
     const std::string text = "stream " + std::to_string(i);
