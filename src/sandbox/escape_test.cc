@@ -7,6 +7,7 @@
 #include <linux/sched.h>
 #include <sched.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
@@ -286,6 +287,12 @@ TEST_P(Escape, SystemCallsAreRefused) {
                            438 /*pidfd_getfd*/,
                            442 /*mount_setattr*/})
       wrong += MustFail(std::to_string(call).c_str(), ::syscall(call, 0, 0, 0, 0, 0), {EPERM});
+    wrong += MustFail("shared memory",
+                      ::syscall(SYS_mmap, nullptr, 4096, PROT_READ | PROT_WRITE,
+                                MAP_SHARED | MAP_ANONYMOUS, -1, 0),
+                      {EPERM});
+    if (::mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED)
+      wrong += "private memory is refused; ";
     sched_param priority{1};
     wrong += MustFail("fifo", ::sched_setscheduler(0, SCHED_FIFO, &priority), {EPERM});
     wrong += MustFail("personality", ::personality(ADDR_NO_RANDOMIZE), {EPERM});

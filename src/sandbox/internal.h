@@ -59,6 +59,6 @@ void DieWithWorker(SandboxReport* report);
 // landlock.cc, seccomp.cc
 
 void RestrictWithLandlock(const SandboxSpec& spec, SandboxReport* report);
-void RestrictSystemCalls(SandboxReport* report);
+void RestrictSystemCalls(const SandboxSpec& spec, SandboxReport* report);
 
 }  // namespace assay::sandbox

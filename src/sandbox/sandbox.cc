@@ -45,7 +45,7 @@ Status Confine(const SandboxSpec& spec, const std::vector<int>& keep_fds, Sandbo
   ::umask(077);
   DieWithWorker(report);
   RestrictWithLandlock(spec, report);
-  RestrictSystemCalls(report);
+  RestrictSystemCalls(spec, report);
   report->level = LevelOf(*report);
   return {};
 }

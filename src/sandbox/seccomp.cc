@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <seccomp.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -104,6 +105,10 @@ scmp_arg_cmp Equal32(unsigned argument, uint64_t value) {
   // The kernel reads 32 bits of such an argument: the others must not hide it.
   return scmp_arg_cmp{argument, SCMP_CMP_MASKED_EQ, kLow32, value};
 }
+scmp_arg_cmp SharedAnonymous(unsigned argument) {
+  return {argument, SCMP_CMP_MASKED_EQ, MAP_TYPE | MAP_ANONYMOUS, MAP_SHARED | MAP_ANONYMOUS};
+}
+
 scmp_arg_cmp Differs(unsigned argument, uint64_t value) {
   return scmp_arg_cmp{argument, SCMP_CMP_NE, value, 0};
 }
@@ -151,7 +156,7 @@ void RefuseByArgument(bool loopback, Filter* filter) {
 
 }  // namespace
 
-void RestrictSystemCalls(SandboxReport* report) {
+void RestrictSystemCalls(const SandboxSpec& spec, SandboxReport* report) {
   Filter filter;
   // Other ABIs of the same processor (i386, x32) number their calls differently.
   filter.Attribute(SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(EPERM));
@@ -161,6 +166,9 @@ void RestrictSystemCalls(SandboxReport* report) {
   for (const Group& group : kRefused)
     for (const int call : group.calls) filter.Refuse(call, EPERM);
   RefuseByArgument(report->loopback, &filter);
+  // Shared memory without a file: a page that is given back is resident nowhere, and stays. The
+  // driver of a GPU makes some.
+  if (spec.devices.empty()) filter.RefuseIf(SCMP_SYS(mmap), {SharedAnonymous(3)});
   if (const int error = filter.Load(); error != 0) return Miss(report, "seccomp", "filter", -error);
   report->seccomp = true;
 }

@@ -9,8 +9,6 @@ namespace {
 
 // At a page-fault rate of about 2 GB/s a candidate overshoots its limit by 100 MB.
 constexpr std::chrono::milliseconds kInterval{50};
-constexpr int kRarely =
-    10;  // times of these until what takes a millisecond to count is counted too
 
 }  // namespace
 
@@ -34,9 +32,7 @@ MemoryWatch::Token MemoryWatch::Watch(pid_t pid) {
 
 void MemoryWatch::Run() {
   std::unique_lock guard(mutex_);
-  int looks = 0;
   while (!changed_.wait_for(guard, kInterval, [&] { return stopping_; })) {
-    const bool all = ++looks % kRarely == 0;
     for (auto entry = watched_.begin(); entry != watched_.end();) {
       const Token token = entry->second.lock();
       if (!token) {
@@ -45,11 +41,9 @@ void MemoryWatch::Run() {
       }
       // The owner reaps only after it dropped the token or was told of the death: the number is
       // ours.
-      const pid_t pid = entry->first;
-      if (!token->load() &&
-          (ResidentBytes(pid) > limit_ || (all && SharedAnonymousBytes(pid) > limit_))) {
+      if (!token->load() && ResidentBytes(entry->first) > limit_) {
         token->store(true);
-        ::kill(pid, SIGKILL);
+        ::kill(entry->first, SIGKILL);
       }
       ++entry;
     }

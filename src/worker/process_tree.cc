@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <map>
 
 #include "base/strings.h"
 
@@ -194,28 +193,6 @@ uint64_t FamilyBytes(const std::vector<pid_t>& family, Pages pages) {
 uint64_t ResidentBytes(pid_t pid) {
   return FamilyBytes(FamilyOf(pid),
                      [](uint64_t resident, uint64_t /*shared*/) { return resident; });
-}
-
-uint64_t SharedAnonymousBytes(pid_t pid) {
-  constexpr std::string_view kName = "/dev/zero (deleted)";  // the kernel's for all of it
-  std::map<std::string, uint64_t> sizes;  // by inode and offset: children map the same
-  const auto number = [](std::string_view digits) {
-    return std::strtoull(std::string(digits).c_str(), nullptr, 16);
-  };
-  for (const pid_t member : FamilyOf(pid)) {
-    Result<std::string> text = ReadFile(fmt::format("/proc/{}/maps", member));
-    if (!text.ok()) continue;
-    for (const std::string_view line : Split(*text, '\n')) {
-      if (!line.ends_with(kName)) continue;
-      const auto fields = Split(line, ' ');  // range, rights, offset, device, inode
-      const auto range = Split(fields.front(), '-');
-      if (fields.size() > 4 && range.size() == 2)
-        sizes[fmt::format("{}@{}", fields[4], fields[2])] = number(range[1]) - number(range[0]);
-    }
-  }
-  uint64_t sum = 0;
-  for (const auto& [place, size] : sizes) sum += size;
-  return sum;
 }
 
 uint64_t PrivateBytes(pid_t pid) {

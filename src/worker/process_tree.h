@@ -37,10 +37,6 @@ bool ConsumeStop(int pidfd);
 /// Resident bytes of a process and its descendants (pages shared by fork are counted in each).
 uint64_t ResidentBytes(pid_t pid);
 
-/// Size of the shared memory without a file that they map: pages of it that a process gives back
-/// are resident nowhere, and stay.
-uint64_t SharedAnonymousBytes(pid_t pid);
-
 /// The same of their private memory alone: without files and without what is shared with others.
 uint64_t PrivateBytes(pid_t pid);
 

@@ -2,11 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
-
-#include <cstring>
 
 #include "base/temp_folder.h"
 
@@ -61,25 +57,6 @@ TEST_F(ProcessTreeTest, ChildrenStayStoppedWhenOnlyTheParentContinues) {
 
 TEST_F(ProcessTreeTest, CountsResidentMemoryOfTheFamily) {
   EXPECT_GT(ResidentBytes(child.pid()), 100u << 10u);
-}
-
-TEST(SharedAnonymousBytesTest, CountsWhatWasGivenBack) {
-  constexpr size_t kSize = 8 << 20;
-  const uint64_t before = SharedAnonymousBytes(::getpid());
-  void* memory = ::mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  ASSERT_NE(memory, MAP_FAILED);
-  std::memset(memory, 1, kSize);
-  ASSERT_EQ(::madvise(memory, kSize, MADV_DONTNEED), 0);
-  EXPECT_EQ(SharedAnonymousBytes(::getpid()), before + kSize);
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::pause();
-    ::_exit(0);
-  }
-  EXPECT_EQ(SharedAnonymousBytes(::getpid()), before + kSize) << "a child maps the same";
-  ASSERT_EQ(::kill(child, SIGKILL), 0);
-  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
-  ::munmap(memory, kSize);
 }
 
 TEST_F(ProcessTreeTest, KnowsAProcessThatEnds) {

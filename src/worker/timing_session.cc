@@ -54,17 +54,13 @@ Outcome TimingSession::Enter(CandidateSession* side) {
   return failure;
 }
 
-bool TimingSession::Loud(const Quietness& quiet) const {
-  const Limits& limits = device_->limits();
-  return quiet.gap_us > limits.quiet_gap_us || quiet.delay_us > limits.quiet_delay_us;
-}
-
 Outcome TimingSession::Judged(const Result<Quietness>& quiet, int* busy) {
   if (!quiet.ok()) return InfrastructureFailure(Stage::kTime, quiet.error());
   if (quiet->held_us > 0)
     LogDebug("lane {}: a hold of {:.0f} us, others had the device for {:.0f} us", plan_.lane,
              quiet->held_us, quiet->held_lost_us);
-  if (Loud(*quiet)) {
+  const Limits& limits = device_->limits();
+  if (quiet->gap_us > limits.quiet_gap_us || quiet->delay_us > limits.quiet_delay_us) {
     LogDebug("device not quiet: gap {:.0f} us, delay {:.0f} us", quiet->gap_us, quiet->delay_us);
     disturbed_ = true;
     if (busy != nullptr) ++*busy;
@@ -200,7 +196,7 @@ Outcome TimingSession::ResultsLost(Quietness* quiet) {
   const Result<Quietness> look = Look();
   if (Outcome outcome = Judged(look, &candidate_busy_); !Passed(outcome)) return outcome;
   *quiet = *look;
-  disturbed_ = true;
+  void_ = true;
   if (plan_.writes_inputs && !std::exchange(lost_, true)) return {};
   Failure failure;
   failure.kind = FailureKind::kIntegrity;
@@ -265,7 +261,7 @@ std::vector<uint32_t> TimingSession::RareSlots(uint32_t first, uint32_t calls) {
 }
 
 Outcome TimingSession::Pair(bool candidate_first, RoundClock* candidate, RoundClock* reference) {
-  disturbed_ = false;
+  disturbed_ = void_ = false;
   uint32_t calls = std::max(reference_calls_, candidate_calls_);
   ForBaselines([&](Baseline* baseline) { calls = std::max(calls, baseline->calls); });
   const auto first = static_cast<uint32_t>(seeds_->Next("slot") % (plan_.slots - calls + 1));
@@ -339,27 +335,6 @@ Outcome TimingSession::Integrity() const {
   return failure;
 }
 
-/// Every pair was disturbed. By whom, shows when nothing of the submission is left.
-Outcome TimingSession::NothingCounted() {
-  constexpr Duration kMost = std::chrono::seconds(2);  // the driver ends a kernel of a dead process
-  candidate_->process().Kill();
-  const TimePoint deadline = Clock::now() + kMost;
-  while (device_->cuda() && busy_pairs_ == pair_ && Clock::now() < deadline) {
-    const Result<Quietness> quiet = Look();
-    if (!quiet.ok()) return InfrastructureFailure(Stage::kTime, quiet.error());
-    if (Loud(*quiet)) continue;
-    Failure failure;
-    failure.kind = FailureKind::kIntegrity;
-    failure.stage = Stage::kTime;
-    failure.name = "device_held";
-    failure.message =
-        "work of the submission kept the device busy while nothing of it was asked to run";
-    return failure;
-  }
-  return InfrastructureFailure(
-      Stage::kTime, Err(ErrorCode::kUnavailable, "others kept the device busy, or heat slowed it"));
-}
-
 /// What go, thaw, a change of context on the device, its end and the judge's look cost together:
 /// rounds of the reference that record two events and call nothing. The device keeps what earlier
 /// submissions measured, so that each need add only one.
@@ -392,7 +367,6 @@ Outcome TimingSession::Rounds(TimingRecord* record, Correctness* correctness,
       NoteMismatch(correctness, flags);
       return outcome;
     }
-    busy_pairs_ += disturbed_ ? 1 : 0;
     DeviceClock clock;
     if (device_->clock_gauge() != nullptr) clock = device_->clock_gauge()->Read();
     disturbed_ = disturbed_ || clock.Disturbed();
@@ -402,7 +376,7 @@ Outcome TimingSession::Rounds(TimingRecord* record, Correctness* correctness,
         reference.calls, clock.sm_mhz, disturbed_ ? " (disturbed)" : "");
     const bool past_warm_up = pair_++ >= warm;
     const bool counts =
-        past_warm_up && (!disturbed_ || ++discarded_ >= device_->limits().max_rounds);
+        past_warm_up && !void_ && (!disturbed_ || ++discarded_ >= device_->limits().max_rounds);
     kept_.push_back(counts);
     reference_kept_.push_back(counts);
     if (!past_warm_up && !plan_.interpreted) {
@@ -482,7 +456,10 @@ Outcome TimingSession::Run(TimingRecord* record, Correctness* correctness,
     });
     if (Outcome outcome = Rounds(record, correctness, flags); !Passed(outcome)) return outcome;
     if (Outcome outcome = Integrity(); !Passed(outcome)) return outcome;
-    if (record->candidate.empty()) return NothingCounted();
+    if (record->candidate.empty())
+      return InfrastructureFailure(
+          Stage::kTime,
+          Err(ErrorCode::kUnavailable, "others kept the device busy, or heat slowed it"));
     if (Outcome outcome = Claims(record, flags); !Passed(outcome)) return outcome;
   } while (!Enough(*record));
   record->rounds_discarded = discarded_;

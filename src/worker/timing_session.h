@@ -83,9 +83,7 @@ class TimingSession {
   void NoteMismatch(Correctness* correctness, std::vector<std::string>* flags) const;
   [[nodiscard]] Outcome Integrity() const;
   Outcome Enter(CandidateSession* side);
-  [[nodiscard]] bool Loud(const Quietness& quiet) const;
   Outcome Judged(const Result<Quietness>& quiet, int* busy);
-  Outcome NothingCounted();
   [[nodiscard]] bool TimeToLook(const TimingRecord& record) const;
   [[nodiscard]] bool Enough(const TimingRecord& record) const;
   [[nodiscard]] double ElapsedS() const { return MillisecondsSince(start_) / 1e3; }
@@ -105,13 +103,13 @@ class TimingSession {
       std::min({plan_.calls, kFirstCalls, plan_.most_calls});  ///< per round
   uint32_t reference_calls_ = candidate_calls_;                ///< each side fills its rounds
   TimePoint start_;
-  int pair_ = 0;        ///< pairs that were run
-  int busy_pairs_ = 0;  ///< ... while somebody else used the device
-  int discarded_ = 0;   ///< ... and not counted, because something disturbed them
+  int pair_ = 0;       ///< pairs that were run
+  int discarded_ = 0;  ///< ... and not counted, because something disturbed them
   uint64_t hold_ns_ = device_->cuda() && plan_.hold ? device_->limits().hold_ns : 0;
   std::vector<bool> kept_;  ///< of each pair since the clocks were last read: whether it counts
   std::vector<bool> reference_kept_;  ///< the same of each round of the reference, empty ones too
   bool lost_ = false;  ///< a round whose results no longer stood there, which may happen once
+  bool void_ = false;  ///< the current one is that
   int verified_ = 0;
   uint32_t verified_call_ = 0;  ///< of the candidate's round in the current pair
   bool verifies_rare_ = false;  ///< whether the first of the current two pairs verifies a rare call

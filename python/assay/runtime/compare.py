@@ -12,9 +12,9 @@ of float32 sums (a hundred times less than TF32's) is no error. The output passe
     ||y - x|| <= max(5 * tol * ||x - mean(x)||, 2 * ||e - x||)   a constant cannot pass
 
 and NaN and infinities stand exactly where the reference has them. Integers and booleans are exact.
-An element may also be off by 16 times eager's own root mean square error, beyond what rounding the output
-itself costs: where sums cancel, two honest orders of summation differ by more than twice in their worst
-element, but not in that.
+An element may also be off by 16 times eager's own root mean square error: where sums cancel, two honest
+orders of summation differ by more than twice in their worst element, but not in that. Of outputs narrower
+than float32, where that error is the last rounding's, by eight times, and beside float64 only.
 Where float64 is too slow or too large to run every time, ``x`` is ``e`` and the allowances for
 eager's error come from an earlier run (EagerError), three times instead of twice and 24 instead of
 16 because both sides may err. Everything runs in chunks, so that outputs of several gigabytes need little memory.
@@ -46,6 +46,7 @@ ROUNDINGS = 32.0  # in the last place of a typical output
 WELL_WITHIN = 0.25  # of the rule: so far from it that no other order of summation fails it
 STEADY = 2.5  # between the draws of a family
 TYPICAL = 16.0  # times eager's root mean square error, that an element may be off by
+TYPICAL_NARROW = 8.0
 OUTLIER = 12.0  # root mean squares: more than the largest of a billion normal errors is
 DIVERGED = 0.1  # of the spread: no rounding error of eager's is that large
 
@@ -62,7 +63,7 @@ def tolerance(dtype: torch.dtype, precision: str = "default") -> float:
 @dataclass
 class EagerError:
     """How far eager itself is from float64: worst r(e), in units of the rule, ||e - x|| / ||x - mean(x)||
-    and rms(e - x) / rms(x) beyond the output's own rounding."""
+    and rms(e - x) / rms(x)."""
 
     worst: float = 0.0
     norm: float = 0.0
@@ -93,6 +94,7 @@ def compare(
         return _compare_exact(y, eager)
     if y.is_complex():
         y, eager, exact = (torch.view_as_real(t.resolve_conj()) for t in (y, eager, exact))
+    narrow = y.dtype.itemsize < 4
     if y.dtype.itemsize == 1:  # float8 has hardly any operations
         y, eager, exact = y.float(), eager.float(), exact.double()
     shape = y.shape
@@ -111,8 +113,8 @@ def compare(
     slack = 2.0 if measured else 3.0
     limit = max(1.0, slack * (eager_worst if measured else known.worst))
     if worst > limit and misplaced == 0:
-        typical = _typical(eager_square, moments["rms"], eager) if measured else known.typical * moments["rms"]
-        typical *= TYPICAL * slack / 2.0
+        typical = math.sqrt(eager_square / y.numel()) if measured else known.typical * moments["rms"]
+        typical *= TYPICAL * slack / 2.0 if not narrow else TYPICAL_NARROW if measured else 0.0
         if typical > 0.1 * scale:
             scale += typical
             worst, eager_worst = _errors(y, eager, exact, scale, tol)[:2]
@@ -126,7 +128,7 @@ def compare(
         known.worst = max(known.worst, eager_alone)
         known.norm = max(known.norm, math.sqrt(eager_square) / spread if spread > 0 else 0.0)
         if moments["rms"] > 0:
-            known.typical = max(known.typical, _typical(eager_square, moments["rms"], eager) / moments["rms"])
+            known.typical = max(known.typical, math.sqrt(eager_square / y.numel()) / moments["rms"])
     eager_norm = math.sqrt(eager_square) if measured else known.norm * spread
     norm_limit = max(5 * tol * spread, slack * eager_norm)
     elementwise = misplaced == 0 and worst <= limit
@@ -138,12 +140,6 @@ def compare(
         return {**_report(True, max_abs, max_rel, 0, y.numel(), None, None, None, ""), **agreement}
     bad = _mismatches(y, eager, exact, scale, tol, limit if not elementwise else 0.0)
     return {**_describe(bad, y, exact, shape, max_abs, max_rel), **agreement}
-
-
-def _typical(square: float, rms: float, eager: torch.Tensor) -> float:
-    """Root mean square of eager's errors, whose squares sum up to ``square``, without those of a last rounding."""
-    rounding = rms * torch.finfo(eager.dtype).eps / math.sqrt(12.0)
-    return math.sqrt(max(0.0, square / eager.numel() - rounding * rounding))
 
 
 def well_conditioned(eager: torch.Tensor, exact: torch.Tensor, known: EagerError, precision: str = "default") -> bool:

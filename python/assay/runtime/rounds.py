@@ -27,8 +27,8 @@ class Slots:
         self.writes_inputs = plan["writes_inputs"]
         self.holder = outputs if self.writes_inputs else inputs
         self.device, self.plan, self.input_places = device, plan, places["input_places"]
-        self.lasting = not self.writes_inputs and not any(map(tree.changeable, plan["input_tree"]["v"]))
-        self.args = [self._args(slot) for slot in range(plan["slots"])]
+        self.tensors = [[self._view(slot, place) for place in self.input_places] for slot in range(plan["slots"])]
+        self.args = [tree.unflatten(plan["input_tree"], tensors, device) for tensors in self.tensors]
         self.results = []
         for slot in range(plan["slots"]):
             base = slot * plan["output_bytes"]
@@ -36,16 +36,20 @@ class Slots:
         self.output_tree = plan["output_tree"]
         self.report_mutation = False
 
-    def _args(self, slot: int) -> list:
-        base = self.plan["inputs_at"] + slot * self.plan["input_bytes"]
-        tensors = [tree.view(self.holder, place, base) for place in self.input_places]
-        return tree.unflatten(self.plan["input_tree"], tensors, self.device)
+    def _view(self, slot: int, place: dict) -> torch.Tensor:
+        return tree.view(self.holder, place, self.plan["inputs_at"] + slot * self.plan["input_bytes"])
 
     def arguments(self, first: int, calls: int) -> list[list]:
-        """Of a round's calls. New objects where a call may have changed the former ones otherwise than in
-        their memory: a dict's items, a tensor's shape."""
-        if not self.lasting:
-            self.args[first : first + calls] = [self._args(slot) for slot in range(first, first + calls)]
+        """Of a round's calls. Whoever may write its inputs may have put other things into the former lists and
+        dicts, or given a tensor another shape; new ones, but for tensors that are as they were, which costs
+        a round the least."""
+        if self.writes_inputs:
+            for slot in range(first, first + calls):
+                tensors = self.tensors[slot]
+                for index, (tensor, place) in enumerate(zip(tensors, self.input_places)):
+                    if list(tensor.shape) != place["shape"] or list(tensor.stride()) != place["stride"]:
+                        tensors[index] = self._view(slot, place)
+                self.args[slot] = tree.unflatten(self.plan["input_tree"], tensors, self.device)
         return self.args[first : first + calls]
 
 

@@ -77,11 +77,6 @@ def unflatten(spec: dict, tensors: list[torch.Tensor], device: str):
     return items if kind == "list" else tuple(items)
 
 
-def changeable(spec: dict) -> bool:
-    """Whether whoever has the value can put other things into it."""
-    return spec["k"] in ("list", "dict") or (spec["k"] == "tuple" and any(changeable(item) for item in spec["v"]))
-
-
 def dtype_name(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
 
