@@ -12,12 +12,12 @@ of float32 sums (a hundred times less than TF32's) is no error. The output passe
     ||y - x|| <= max(5 * tol * ||x - mean(x)||, 2 * ||e - x||)   a constant cannot pass
 
 and NaN and infinities stand exactly where the reference has them. Integers and booleans are exact.
-An element may also be off by 16 times eager's own root mean square error: where sums cancel, two honest
+An element may also be off by twelve times eager's own root mean square error: where sums cancel, two honest
 orders of summation differ by more than twice in their worst element, but not in that. Of outputs narrower
 than float32, where that error is the last rounding's, by eight times, and beside float64 only.
 Where float64 is too slow or too large to run every time, ``x`` is ``e`` and the allowances for
-eager's error come from an earlier run (EagerError), three times instead of twice and 24 instead of
-16 because both sides may err. Everything runs in chunks, so that outputs of several gigabytes need little memory.
+eager's error come from an earlier run (EagerError), three times instead of twice and 18 instead of
+twelve because both sides may err. Everything runs in chunks, so that outputs of several gigabytes need little memory.
 """
 
 import math
@@ -45,7 +45,7 @@ TF32_TOLERANCE = 2e-3  # of float32, for tasks that admit TF32
 ROUNDINGS = 32.0  # in the last place of a typical output
 WELL_WITHIN = 0.25  # of the rule: so far from it that no other order of summation fails it
 STEADY = 2.5  # between the draws of a family
-TYPICAL = 16.0  # times eager's root mean square error, that an element may be off by
+TYPICAL = 12.0  # times eager's root mean square error, that an element may be off by
 TYPICAL_NARROW = 8.0
 OUTLIER = 12.0  # root mean squares: more than the largest of a billion normal errors is
 DIVERGED = 0.1  # of the spread: no rounding error of eager's is that large
