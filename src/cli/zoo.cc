@@ -335,6 +335,7 @@ json::object Run::ToDocument() const {
       line["error_name"] = CleanText(verdict.error.name);
       line["error_message"] = TruncateMiddle(CleanText(verdict.error.message), 1000);
       line["flags"] = json::value_from(verdict.flags);
+      if (!verdict.correct) line["correctness"] = ToJson(verdict, false).at("correctness");
       if (verdict.correct && verdict.speedup.value > 0)
         line["speedup"] =
             json::array{verdict.speedup.value, verdict.speedup.low, verdict.speedup.high};

@@ -174,6 +174,8 @@ std::string BaselineText(const BaselineTiming& baseline) {
 }
 
 std::string ClockText(const Reconciled& clock) {
+  if (clock.usable == 0 && clock.overruled == 0)
+    return fmt::format("outside {:.4g} us, the only one", clock.outside_us);
   if (clock.usable == 0)
     return fmt::format("outside {:.4g} us; no usable inside clock, the outside one is paid",
                        clock.outside_us);

@@ -159,7 +159,7 @@ Outcome CandidateSession::Load(const LaneArena& arena, int outputs_fd, const Loa
   request["size"] = options.size;
   request["report_mutation"] = options.report_mutation;
   request["ghost"] = options.ghost;
-  request["share_results"] = options.share_results;
+  request["share_results"] = options.share_results && arena.results_stay;
   request["precision"] = options.precision;
   request["compile"] = options.compile;
   const int fds[] = {arena.inputs.get(), outputs_fd};

@@ -33,7 +33,7 @@ class CandidateSession {
     std::string size;                   ///< a task's SIZES for the reference; empty for submissions
     bool report_mutation = false;       ///< diagnose: private inputs, say whether they were written
     bool ghost = false;                 ///< its own kernels are never launched
-    bool share_results = true;          ///< torch's allocator may take timed results from the arena
+    bool share_results = true;          ///< results of timed rounds may stay where they are
     std::string precision = "default";  ///< of float32 matrix work, set before the module's import
     std::string compile;                ///< mode of torch.compile for the model; empty: none
     Seconds limit{60};

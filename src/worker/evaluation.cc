@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "roofline/bound.h"
 #include "task/health.h"
+#include "worker/host_results.h"
 
 namespace assay {
 namespace {
@@ -319,12 +320,15 @@ Outcome Evaluation::Load() {
     paused_at_lease_ = device_->background().Paused();
   }
   session_ = NewSession();
+  // The trusted processes do as the candidate must, so that rounds cost both sides the same.
+  arena_.results_stay = device_->cuda() || CanReadMemory(candidate_.process->process().pid());
   CandidateSession::LoadOptions options;
   options.source = submission_.source;
   options.class_name = "ModelNew";
   options.precision = shape_.precision;
   options.limit = LoadLimit();
-  options.share_results = !records_.lint.uses_streams;  // graphs keep memory of their own pools
+  // On a GPU graphs keep memory of their own pools.
+  options.share_results = !device_->cuda() || !records_.lint.uses_streams;
   return session_->Load(arena_, arena_.outputs.get(), options);
 }
 

@@ -180,6 +180,7 @@ Outcome Evaluation::TimePair() {
 TimingSession::Plan Evaluation::PlanTiming() const {
   TimingSession::Plan plan;
   plan.lane = lane_;
+  plan.host_arena = device_->cuda() ? nullptr : &arena_;
   plan.slots = slots_;
   plan.outputs = shape_.outputs;
   plan.calls = calls_;

@@ -181,7 +181,8 @@ Result<LaneArena> Judge::Open(int lane, const LaneNeeds& needs) {
                   std::move(reply.fds[0]),
                   std::move(reply.fds[1]),
                   std::move(reply.fds[2]),
-                  {}};
+                  {},
+                  true};
   for (size_t i = 3; i < reply.fds.size(); ++i)
     arena.baseline_outputs.push_back(std::move(reply.fds[i]));
   return arena;

@@ -52,6 +52,7 @@ struct LaneArena {
   UniqueFd outputs;
   UniqueFd reference_outputs;              ///< never given to a candidate
   std::vector<UniqueFd> baseline_outputs;  ///< ... nor are these
+  bool results_stay = true;  ///< those of timed rounds are read where a process has them
 };
 
 /// What a lane is to have.

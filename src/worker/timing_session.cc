@@ -5,9 +5,12 @@
 #include <utility>
 
 #include "base/log.h"
+#include "worker/host_results.h"
 
 namespace assay {
 namespace {
+
+constexpr const char* kWrongPlace = "result_place";
 
 /// The outcome of the reference's own operations is never the candidate's fault.
 Outcome AsInfrastructure(Outcome outcome) {
@@ -19,19 +22,13 @@ Outcome AsInfrastructure(Outcome outcome) {
   return outcome;
 }
 
-/// Gives the last rounds, those that count, what their process claims for them. A claim of another
-/// length than the rounds that were run says nothing.
-void AddInside(CandidateSession::RoundsReport claims, const std::vector<bool>& kept,
-               std::vector<RoundClock>* rounds) {
-  if (claims.inside_us.size() != kept.size()) return;
-  claims.taking_us.resize(kept.size());
-  auto next = rounds->end() - std::count(kept.begin(), kept.end(), true);
-  for (size_t i = 0; i < kept.size(); ++i) {
-    if (!kept[i]) continue;
-    next->inside_us = std::move(claims.inside_us[i]);
-    next->taking_us = claims.taking_us[i];
-    ++next;
-  }
+Outcome Violation(const char* name, std::string message) {
+  Outcome outcome;
+  outcome.kind = FailureKind::kIntegrity;
+  outcome.stage = Stage::kTime;
+  outcome.name = name;
+  outcome.message = std::move(message);
+  return outcome;
 }
 
 }  // namespace
@@ -45,13 +42,9 @@ Outcome TimingSession::Enter(CandidateSession* side) {
   if (Outcome outcome = side->BeginRounds(Stage::kTime); !Passed(outcome)) return outcome;
   Result<int> frozen = side->process().Freeze(DeadlineIn(Seconds(device_->limits().stop_s)));
   if (frozen.ok()) return {};
-  Failure failure = InfrastructureFailure(Stage::kTime, frozen.error());
-  if (side == candidate_ && frozen.error().code == ErrorCode::kTimeout) {
-    failure.kind = FailureKind::kIntegrity;
-    failure.name = "unstoppable";
-    failure.message = "the submission's processes cannot be stopped";
-  }
-  return failure;
+  if (side == candidate_ && frozen.error().code == ErrorCode::kTimeout)
+    return Violation("unstoppable", "the submission's processes cannot be stopped");
+  return InfrastructureFailure(Stage::kTime, frozen.error());
 }
 
 Outcome TimingSession::Judged(const Result<Quietness>& quiet, int* busy) {
@@ -166,20 +159,14 @@ Result<Quietness> TimingSession::Look() {
 /// Takes one call of the round to verify; large ones at once, while they stand where they are.
 Outcome TimingSession::VerifyOne(uint32_t first, Quietness* quiet) {
   const uint32_t slot = first + verified_call_;
-  const ResultPlaces results = candidate_->Places(verified_call_, plan_.outputs);
+  ResultPlaces results = candidate_->Places(verified_call_, plan_.outputs);
   if (std::count(results.places.begin(), results.places.end(), RuntimeProcess::kLostPlace) > 0)
     return ResultsLost(quiet);
+  if (Outcome outcome = ResultsOf(slot, &results); !Passed(outcome)) return outcome;
   const Result<KeptCall> taken = device_->judge().Keep(plan_.lane, slot, results, QuietNs(), quiet);
   if (!taken.ok()) return InfrastructureFailure(Stage::kTime, taken.error());
   if (Outcome outcome = Judged(*quiet, &candidate_busy_); !Passed(outcome)) return outcome;
-  if (!taken->outside.empty()) {
-    Failure failure;
-    failure.kind = FailureKind::kIntegrity;
-    failure.stage = Stage::kTime;
-    failure.name = "result_place";
-    failure.message = taken->outside;
-    return failure;
-  }
+  if (!taken->outside.empty()) return Violation(kWrongPlace, taken->outside);
   if (taken->kept) {
     ++set_aside_;
     return {};
@@ -190,6 +177,17 @@ Outcome TimingSession::VerifyOne(uint32_t first, Quietness* quiet) {
   return Verified(*result, 1);
 }
 
+/// On the CPU fetches a call's results out of the stopped process.
+Outcome TimingSession::ResultsOf(uint32_t slot, ResultPlaces* results) const {
+  if (plan_.host_arena == nullptr) return {};
+  const Status taken =
+      TakeHostResults(*plan_.host_arena, candidate_->process().process().pid(), slot, results);
+  if (taken.ok()) return {};
+  if (taken.error().code == ErrorCode::kInvalid)
+    return Violation(kWrongPlace, taken.error().message);
+  return InfrastructureFailure(Stage::kTime, taken.error());
+}
+
 /// A module began to return one buffer again and again, on inputs that it has written: the round
 /// cannot be repeated, and does not count. From the next one on each result is taken at once.
 Outcome TimingSession::ResultsLost(Quietness* quiet) {
@@ -198,12 +196,7 @@ Outcome TimingSession::ResultsLost(Quietness* quiet) {
   *quiet = *look;
   void_ = true;
   if (plan_.writes_inputs && !std::exchange(lost_, true)) return {};
-  Failure failure;
-  failure.kind = FailureKind::kIntegrity;
-  failure.stage = Stage::kTime;
-  failure.name = "results_lost";
-  failure.message = "the process says that results are lost which it had to keep";
-  return failure;
+  return Violation("results_lost", "the process says that results are lost which it had to keep");
 }
 
 Outcome TimingSession::Verified(const Comparison& result, int count) {
@@ -324,15 +317,14 @@ Outcome TimingSession::Integrity() const {
   const bool late = candidate >= 3 && candidate > reference + 3 * std::sqrt(candidate + reference);
   const bool early = early_ >= 3 && reference_busy_ == 0;
   const bool awake = candidate_->process().ran_while_frozen();
-  Failure failure;
-  if (!late && !early && !awake) return failure;
-  failure.kind = FailureKind::kIntegrity;
-  failure.stage = Stage::kTime;
-  failure.name = awake ? "ran_while_stopped" : late ? "late_work" : "early_work";
-  failure.message = awake  ? "processes of the submission ran between its rounds, although stopped"
-                    : late ? "device work of the submission ran on after its call had returned"
-                           : "device work of the submission began before its call";
-  return failure;
+  if (awake)
+    return Violation("ran_while_stopped",
+                     "processes of the submission ran between its rounds, although stopped");
+  if (late)
+    return Violation("late_work",
+                     "device work of the submission ran on after its call had returned");
+  if (early) return Violation("early_work", "device work of the submission began before its call");
+  return {};
 }
 
 /// What go, thaw, a change of context on the device, its end and the judge's look cost together:
@@ -398,6 +390,22 @@ Outcome TimingSession::Rounds(TimingRecord* record, Correctness* correctness,
   } while (!TimeToLook(*record));
   record->rounds_verified = verified_;
   return {};
+}
+
+/// Gives the last rounds, those that count, what their process claims for them. A claim of another
+/// length than the rounds that were run says nothing. On the CPU the worker's clock is as good as
+/// any.
+void TimingSession::AddInside(CandidateSession::RoundsReport claims, const std::vector<bool>& kept,
+                              std::vector<RoundClock>* rounds) const {
+  if (!device_->cuda() || claims.inside_us.size() != kept.size()) return;
+  claims.taking_us.resize(kept.size());
+  auto next = rounds->end() - std::count(kept.begin(), kept.end(), true);
+  for (size_t i = 0; i < kept.size(); ++i) {
+    if (!kept[i]) continue;
+    next->inside_us = std::move(claims.inside_us[i]);
+    next->taking_us = claims.taking_us[i];
+    ++next;
+  }
 }
 
 /// Ends the loops of both sides and joins what their clocks say with what was measured.

@@ -27,9 +27,10 @@ class TimingSession {
  public:
   struct Plan {
     int lane = 0;
-    uint32_t slots = 1;  ///< of the lane's arena
-    uint32_t calls = 1;  ///< per round, as the reference alone suggests
-    int outputs = 1;     ///< tensors that a call returns
+    const LaneArena* host_arena = nullptr;  ///< on the CPU, where this process fetches results
+    uint32_t slots = 1;                     ///< of the lane's arena
+    uint32_t calls = 1;                     ///< per round, as the reference alone suggests
+    int outputs = 1;                        ///< tensors that a call returns
     double reference_us = 0;
     bool writes_inputs = false;  ///< the reference does: no call can be made twice
     double call_s = 20;          ///< the least limit of a round
@@ -72,12 +73,15 @@ class TimingSession {
   /// `after`: filled if the candidate's round follows, with what is ready for it.
   Outcome RunReference(uint32_t first, uint32_t hold, Quietness* after, RoundClock* clock);
   Outcome RunBaselines(uint32_t first);
+  void AddInside(CandidateSession::RoundsReport claims, const std::vector<bool>& kept,
+                 std::vector<RoundClock>* rounds) const;
   void ClaimsOf(Baseline* baseline, const Bracket& bracket);
   template <typename Step>
   void ForBaselines(Step step);
   Result<Quietness> Flush(uint32_t first, uint32_t calls, int process);
   Result<Quietness> Look();
   Outcome VerifyOne(uint32_t first, Quietness* quiet);
+  Outcome ResultsOf(uint32_t slot, ResultPlaces* results) const;
   Outcome ResultsLost(Quietness* quiet);
   Outcome Verified(const Comparison& result, int count);
   void NoteMismatch(Correctness* correctness, std::vector<std::string>* flags) const;

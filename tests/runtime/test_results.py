@@ -1,20 +1,18 @@
-"""Where a result may stand for the judge to read it."""
+"""Where a result may stand to be read there."""
 
 import types
 
 import pytest
 import torch
 from assay.runtime import lane, native
-from assay.runtime.results import ResultMemory
+from assay.runtime.results import DeviceResults, HostResults
 from assay.runtime.rounds import Rounds, Slots
 
 PLAN = {"results_at": 0, "results_bytes": 0}
 
 
-def memory_over(buffer: torch.Tensor) -> ResultMemory:
-    memory = ResultMemory("cpu", buffer, PLAN, wanted=True)
-    memory.begin, memory.end = buffer.data_ptr(), buffer.data_ptr() + buffer.numel()  # as on a GPU
-    return memory
+def memory_over(buffer: torch.Tensor) -> DeviceResults:
+    return DeviceResults(buffer, PLAN, wanted=True)
 
 
 def test_a_plain_tensor_in_the_memory_is_read_there():
@@ -51,6 +49,16 @@ def test_nothing_beyond_the_end():
     buffer = torch.zeros(4096, dtype=torch.uint8)
     memory = memory_over(buffer[:1024])
     assert memory.place(buffer[512:1536].view(torch.float32)) == native.IN_SLOT
+
+
+def test_on_the_host_dense_results_are_read_at_their_address():
+    memory = HostResults()
+    values = torch.zeros(4, 6)
+    for dense in (values, values.t(), values[1:3], values[2:, :].t(), torch.tensor(3.0), values.view(1, 24).expand(1, 24)):
+        assert memory.place(dense) == dense.data_ptr()
+    for other in (values[:, :5], values[::2], torch.zeros(1).expand(5), torch.zeros(0), torch._neg_view(values),
+                  torch.zeros(4, dtype=torch.complex64).conj(), values.to_sparse(), values.view(2, 2, 2, 3, *[1] * 5)):  # fmt: skip
+        assert memory.place(other) == native.IN_SLOT
 
 
 class Page:

@@ -59,4 +59,4 @@ def check(row: dict) -> None:
         pytest.skip(row["why"])
     if row["outcome"] == "known":
         pytest.xfail(row["why"])
-    assert row["outcome"] == "ok", f"{row['title']}\n{row['path']}\n{row['why']}"
+    assert row["outcome"] == "ok", f"{row['title']}\n{row['path']}\n{row['why']}\n{row.get('correctness')}"

@@ -14,7 +14,7 @@ import torch
 from . import backward, diagnose, ghost, modules, native, profiling, tree
 from .arena import Arena
 from .channel import Channel, Closed
-from .results import ResultMemory
+from .results import DeviceResults, HostResults, result_memory
 from .rounds import Refused, Rounds, Slots
 
 SUBMISSION_NAME = "submission"
@@ -41,7 +41,7 @@ class Candidate:
         self.inputs: Arena | None = None
         self.outputs: Arena | None = None
         self.slots: Slots | None = None
-        self.memory: ResultMemory | None = None
+        self.memory: HostResults | DeviceResults | None = None
         self.model = None
         self.model_class = None
         self.reused = False
@@ -75,7 +75,7 @@ class Candidate:
         self.outputs = Arena.attach(self.device, fds[1], request["output_size"], True)
         self.slots = Slots(self.device, self.inputs.memory, self.outputs.memory, request["plan"])
         self.slots.report_mutation = request["report_mutation"]
-        self.memory = ResultMemory(self.device, self.outputs.memory, request["plan"], request["share_results"])
+        self.memory = result_memory(self.device, self.outputs.memory, request["plan"], request["share_results"])
         self.source = request["source"]
         # Every file has its own folder and name: two submissions never meet in a cache.
         folder = os.path.join(self.work_dir, f"{SUBMISSION_NAME}_{self.files}")

@@ -48,6 +48,7 @@ STEADY = 2.5  # between the draws of a family
 TYPICAL = 12.0  # times eager's root mean square error, that an element may be off by
 TYPICAL_NARROW = 8.0
 OUTLIER = 12.0  # root mean squares: more than the largest of a billion normal errors is
+SCATTERED = "a few scattered elements are wrong"
 DIVERGED = 0.1  # of the spread: no rounding error of eager's is that large
 
 
@@ -311,7 +312,7 @@ def _pattern(bad: torch.Tensor, y: torch.Tensor, count: int, first: int) -> str:
     if first > total // 2 and bool(bad.reshape(-1)[first:].float().mean() > 0.9):
         return f"only the tail is wrong (from flat index {first} of {total})"
     if count <= max(8, total // 1000):
-        return "a few scattered elements are wrong"
+        return SCATTERED
     return "part of the elements is wrong"
 
 

@@ -1,5 +1,6 @@
 """One submission's share of the judge: the arena, and the comparison of what was put into it."""
 
+import sys
 import time
 
 import torch
@@ -92,6 +93,7 @@ class Lane:
             "input_places": task.input_places,
             "output_tree": task.output_tree,
             "output_places": task.output_places,
+            "output_sizes": [t.nbytes for t in self.results(0, [], [])],
             "results_at": self.results_at,
             "results_bytes": self.results_bytes,
             "writes_inputs": task.writes_inputs,
@@ -264,6 +266,12 @@ class Lane:
             return self._random_report(inputs, family, got, refused, changed)
         eager, exact = ahead[3:] if prepared else task.expected(inputs, want_exact, family)
         results = self._compared(inputs, family, got, eager, exact)
+        if any(r["pattern"] == compare.SCATTERED for r in results):
+            # So few may be a fault of what is expected as well; computed once more, that does not stay.
+            eager, exact = task.expected(inputs, want_exact, family)
+            results = self._compared(inputs, family, got, eager, exact)
+            if all(r["passed"] for r in results):
+                print("the expected values were wrong once and are right now", file=sys.stderr, flush=True)
         return {
             **self._report(results, changed),
             **_agreement(results),

@@ -5,12 +5,11 @@ Checked, warm-up and timed rounds look alike to the module.
 """
 
 import contextlib
-import time
 
 import torch
 
 from . import native, tree
-from .results import ResultMemory
+from .results import DeviceResults, HostResults
 
 GO_TIMEOUT_S = 600.0  # the worker's own deadlines are far shorter; this only ends an orphan
 KEPT_BYTES = 1 << 30  # results larger than this are not kept to look for reuse
@@ -111,7 +110,7 @@ class Rounds:
         slots: Slots,
         first_round: int,
         reused: bool,
-        memory: ResultMemory | None,
+        memory: HostResults | DeviceResults | None,
         events: list | None = None,
     ):
         """``reused``: earlier rounds have shown that the module returns one buffer again and again.
@@ -218,7 +217,7 @@ class Rounds:
         self.kept = results  # alive until the next result, so that only reuse gives the same memory
 
     def _hand_over(self, results: list, first: int) -> None:
-        """Says where the results stand; copies those into their slots that the judge cannot read."""
+        """Says where the results stand; copies those into their slots that cannot be read there."""
         like = self.slots.results[0]
         strides = [() for _ in like[: native.MAX_STRIDED]]  # one for all calls
         places, far, slots = [], [], []
@@ -281,8 +280,8 @@ class Rounds:
 
 
 class Marks:
-    """Clock readings of one round: device events, or the host's clock on the CPU. They are read
-    after all rounds have ended; a round pays only for recording.
+    """Clock readings of one round: events of the device, none on the CPU. They are read after all
+    rounds have ended; a round pays only for recording.
 
     Between calls, and after the results were taken: c0 c1 ... cK t. In pairs, where each result is
     taken before the next call: a0 b0 a1 b1 ... aK bK t.
@@ -303,16 +302,13 @@ class Marks:
     def _start(self, paired: bool) -> None:
         self.paired = paired
         self.count = 0
-        self.times: list[int] = []
         count = 0 if self.device == "cpu" else 2 * self.calls + 1 if paired else self.calls + 2
         self.events = [self.spare.pop() if self.spare else new_event() for _ in range(count)]
 
     def mark(self) -> None:
-        if self.device == "cpu":
-            self.times.append(time.perf_counter_ns())
-        else:
+        if self.device != "cpu":
             self.events[self.count].record(self._stream())
-        self.count += 1
+            self.count += 1
 
     def _stream(self):
         """torch.cuda.current_stream(), which costs 5 us, made only where the stream is another one."""
@@ -322,17 +318,14 @@ class Marks:
         return self.stream
 
     def read(self) -> tuple[list[float], float]:
-        """(microseconds of each call, microseconds of handing over the results). On the CPU, where
-        every result is copied, that is part of each call's time."""
+        """(microseconds of each call, microseconds of handing over the results). Nothing on the CPU, where
+        the worker's own clock is as good."""
+        if self.device == "cpu":
+            return [], 0.0
         spans = [self._between(i, i + 1) for i in range(self.count - 1)]
-        calls, taking = (spans[0::2], sum(spans[1::2])) if self.paired else (spans[:-1], spans[-1])
-        if self.device == "cpu" and calls:
-            return [span + taking / len(calls) for span in calls], 0.0
-        return calls, taking
+        return (spans[0::2], sum(spans[1::2])) if self.paired else (spans[:-1], spans[-1])
 
     def _between(self, i: int, j: int) -> float:
-        if self.device == "cpu":
-            return (self.times[j] - self.times[i]) / 1e3
         return self.events[i].elapsed_time(self.events[j]) * 1e3
 
 
