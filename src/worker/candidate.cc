@@ -215,15 +215,16 @@ Outcome CandidateSession::Round(Stage stage, uint32_t first, uint32_t calls, boo
                                   if (hold != 0) device_->judge().AskForLook(hold);
                                 });
   };
-  Result<double> elapsed = await();
-  while (!elapsed.ok() && elapsed.error().code == ErrorCode::kTimeout &&
-         Clock::now() < deadline()) {
+  Result<RuntimeProcess::RoundEnd> end = await();
+  while (!end.ok() && end.error().code == ErrorCode::kTimeout && Clock::now() < deadline()) {
     if (Outcome outcome = Interrupted(stage); !Passed(outcome)) return outcome;
-    elapsed = await();
+    end = await();
   }
-  if (!elapsed.ok()) return FromError(elapsed.error(), stage, limit);
-  *time = {start, *elapsed};
-  LogDebug("{}: a round of {} calls took {:.1f} us", process_->process().pid(), calls, *elapsed);
+  if (!end.ok()) return FromError(end.error(), stage, limit);
+  // A device is looked at when it may be done; what a host computes until it is stopped counts.
+  *time = {start, device_->cuda() ? end->done_us : end->stopped_us};
+  LogDebug("{}: a round of {} calls took {:.1f} us, until it was stopped {:.1f} us",
+           process_->process().pid(), calls, end->done_us, end->stopped_us);
   if (!process_->RoundFailed()) return {};
   if (freeze) process_->Thaw();
   json::object reply;

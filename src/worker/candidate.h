@@ -49,7 +49,7 @@ class CandidateSession {
   Outcome BeginRounds(Stage stage, const json::object& shapes = {});
   struct RoundTime {
     TimePoint start;
-    double us = 0;  ///< start to done
+    double us = 0;  ///< start to done, or, on the CPU, until the process was stopped
   };
   /// One round; see RuntimeProcess::StartRound. While the judge's `hold` keeps the device, the
   /// round's calls are queued there; the round starts when that ends. 0: it starts at go.

@@ -135,8 +135,9 @@ bool RuntimeProcess::ReleaseHold(uint32_t hold, TimePoint deadline) {
   return true;
 }
 
-Result<double> RuntimeProcess::AwaitRound(TimePoint start, bool freeze, TimePoint deadline,
-                                          Duration spin, const std::function<void()>& done) {
+Result<RuntimeProcess::RoundEnd> RuntimeProcess::AwaitRound(TimePoint start, bool freeze,
+                                                            TimePoint deadline, Duration spin,
+                                                            const std::function<void()>& done) {
   ControlPage& page = *control_.page();
   const TimePoint spin_until = std::min(deadline, start + spin);
   while (page.done.load(std::memory_order_acquire) != round_ && Clock::now() < spin_until)
@@ -147,13 +148,15 @@ Result<double> RuntimeProcess::AwaitRound(TimePoint start, bool freeze, TimePoin
     if (!Alive()) return Died();
     if (Clock::now() >= deadline) return Err(ErrorCode::kTimeout, "the round did not end in time");
   }
-  const double elapsed = Microseconds(Clock::now() - start).count();
+  const double done_us = Microseconds(Clock::now() - start).count();
+  RoundEnd end = {done_us, done_us};
   done();
   if (freeze) {
     ASSAY_ASSIGN_OR_RETURN([[maybe_unused]] const int children, Freeze(DeadlineIn(Seconds(5))));
+    end.stopped_us = Microseconds(Clock::now() - start).count();
   }
   ++round_;
-  return elapsed;
+  return end;
 }
 
 void RuntimeProcess::EndRounds() { PostWord(control_.page()->go, ControlPage::kStop); }

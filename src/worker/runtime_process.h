@@ -64,11 +64,15 @@ class RuntimeProcess {
   void AwaitQueued(TimePoint deadline);
   /// Reads the clock and lets the device begin the round. Returns the clock.
   TimePoint OpenGate();
-  /// Waits for done, calls `done`, and stops the process again if `freeze`; microseconds from
-  /// `start` to done. Until `spin` after the start it keeps its core. After kTimeout it may be
-  /// called again.
-  Result<double> AwaitRound(TimePoint start, bool freeze, TimePoint deadline, Duration spin,
-                            const std::function<void()>& done);
+  struct RoundEnd {
+    double done_us = 0;  ///< from the start until the process said done
+    double stopped_us =
+        0;  ///< ... until it and its children were stopped, or done where they are not
+  };
+  /// Waits for done, calls `done`, and stops the process again if `freeze`. Until `spin` after the
+  /// start it keeps its core. After kTimeout it may be called again.
+  Result<RoundEnd> AwaitRound(TimePoint start, bool freeze, TimePoint deadline, Duration spin,
+                              const std::function<void()>& done);
   /// What the process wrote into ControlPage::places: kLostPlace for kLost, -1 for kInSlot and what
   /// no memory can have.
   static constexpr int64_t kLostPlace = -2;

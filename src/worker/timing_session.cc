@@ -453,6 +453,7 @@ Outcome TimingSession::Run(TimingRecord* record, Correctness* correctness,
   record->meaningful = !plan_.interpreted;
   record->method = device_->cuda() ? "rounds/device-events" : "rounds/host-clock";
   if (plan_.warm) record->method += "/warm";
+  if (plan_.host_arena != nullptr && !plan_.host_arena->results_stay) record->method += "/copied";
   start_ = Clock::now();
   do {
     if (Outcome outcome = AsInfrastructure(Enter(reference_)); !Passed(outcome)) return outcome;

@@ -4,7 +4,7 @@ status: correct
 task: costly
 run: timed
 not_faster_than: costly_timed
-flags: clock_disagrees
+flags.cuda: clock_disagrees
 destructive: yes
 """
 
