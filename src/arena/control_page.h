@@ -44,7 +44,8 @@ struct ControlPage {
   char pad3[56];
   std::atomic<uint32_t> look;  ///< worker, to the judge: the hold whose round is done
   char pad4[60];
-  /// candidate: offset in the outputs' memory of each output of each call, or kInSlot, or kLost
+  /// candidate: offset in the outputs' memory (on the CPU: address) of each output of each call, or
+  /// kInSlot, or kLost
   std::atomic<uint64_t> places[kMaxPlaces];
   /// candidate: strides of each output, in elements, of all calls alike; only of those in `places`
   std::atomic<int64_t> strides[kMaxStrided * kMaxDims];

@@ -8,8 +8,8 @@ namespace assay {
 /// One process's round of `calls` calls, as two clocks saw it.
 struct RoundClock {
   int calls = 0;
-  double outside_us = 0;          ///< worker's clock, go until the device is idle
-  double overhead_us = 0;         ///< what the bracket costs beside the calls
+  double outside_us = 0;   ///< worker's clock, go until the device is idle or the process stopped
+  double overhead_us = 0;  ///< what the bracket costs beside the calls
   std::vector<double> inside_us;  ///< the process's own clock per call; a candidate's is untrusted
   double slack_us = 5;            ///< how far the bracket's cost scatters from round to round
   double taking_us = 0;  ///< by the process's own clock, handing over the results; read only where

@@ -107,10 +107,10 @@ struct TimingRecord {
   std::vector<RoundClock> reference;  ///< reference[i] ran beside candidate[i] on the same inputs
   std::vector<int>
       pairs;  ///< rounds of each pair of processes, in the order of the vectors; empty: one pair
-  std::vector<DeviceClock> clocks;     ///< after each pair of rounds; empty where nothing tells
-  std::string method;                  ///< "rounds/device-events", "rounds/host-clock"
-  int rounds_discarded = 0;            ///< others or heat disturbed them; not among the above
-  int rounds_verified = 0;             ///< timed outputs that were verified, all of them right
+  std::vector<DeviceClock> clocks;  ///< after each pair of rounds; empty where nothing tells
+  std::string method;        ///< "rounds/device-events", "rounds/host-clock"; "/warm", "/copied"
+  int rounds_discarded = 0;  ///< others or heat disturbed them; not among the above
+  int rounds_verified = 0;   ///< timed outputs that were verified, all of them right
   std::vector<TimerPoint> instrument;  ///< what `assay timer-check` found here; empty: it never ran
   std::vector<MemorySample> memory;    ///< of a few rounds after the timed ones
   uint64_t output_bytes = 0;           ///< of a call

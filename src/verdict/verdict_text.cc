@@ -173,8 +173,8 @@ std::string BaselineText(const BaselineTiming& baseline) {
   return text;
 }
 
-std::string ClockText(const Reconciled& clock) {
-  if (clock.usable == 0 && clock.overruled == 0)
+std::string ClockText(const Reconciled& clock, const std::string& method) {
+  if (method.starts_with("rounds/host-clock"))
     return fmt::format("outside {:.4g} us, the only one", clock.outside_us);
   if (clock.usable == 0)
     return fmt::format("outside {:.4g} us; no usable inside clock, the outside one is paid",
@@ -316,7 +316,7 @@ std::string ToText(const Verdict& verdict, bool color) {
     page.Field("reference", TimesText(verdict.reference_us));
     for (const BaselineTiming& baseline : verdict.baselines)
       page.Field(&baseline == verdict.baselines.data() ? "baselines" : "", BaselineText(baseline));
-    page.Field("clocks", ClockText(verdict.candidate_clock));
+    page.Field("clocks", ClockText(verdict.candidate_clock, verdict.records.timing.method));
     if (!verdict.pairs.empty()) page.Field("pairs", PairsText(verdict.pairs));
     page.Field("method", MethodText(verdict));
   }

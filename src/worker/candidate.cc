@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "verdict/verdict.h"
+#include "worker/host_results.h"
 
 namespace assay {
 namespace {
@@ -268,6 +269,27 @@ ResultPlaces CandidateSession::Places(uint32_t call, int outputs) const {
   for (size_t i = 0; i < strided * ControlPage::kMaxDims; ++i)
     results.strides.push_back(process_->Stride(i));
   return results;
+}
+
+Outcome CandidateSession::TakeResults(const LaneArena& arena, uint32_t slot,
+                                      ResultPlaces* results) {
+  if (!arena.results_stay) {  // all were copied, whatever the process says
+    results->places.assign(results->places.size(), -1);
+    return {};
+  }
+  const Status taken = TakeHostResults(arena, process_->process().pid(), slot, results);
+  if (taken.ok()) return {};
+  if (taken.error().code != ErrorCode::kInvalid && taken.error().code != ErrorCode::kClosed)
+    return InfrastructureFailure(Stage::kTime, taken.error());
+  // What is killed meanwhile has no memory either, and is told as what it died of.
+  if (!process_->Alive(Seconds(taken.error().code == ErrorCode::kClosed ? 0.5 : 0)))
+    return FromError(Err(ErrorCode::kClosed, "{}", taken.error().message), Stage::kTime, {});
+  Failure failure;
+  failure.kind = FailureKind::kIntegrity;
+  failure.stage = Stage::kTime;
+  failure.name = kWrongPlace;
+  failure.message = taken.error().message;
+  return failure;
 }
 
 Outcome CandidateSession::BeginProfile(Seconds limit, std::string* reason) {

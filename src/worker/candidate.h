@@ -15,6 +15,9 @@ using Outcome = Failure;
 
 inline bool Passed(const Outcome& outcome) { return outcome.kind == FailureKind::kNone; }
 
+/// Name of the integrity violation of a process whose results are not where it says.
+inline constexpr const char* kWrongPlace = "result_place";
+
 /// The integrity violation of a submission that wrote its inputs although it cannot by itself.
 Failure InputsChanged(Stage stage);
 
@@ -66,6 +69,9 @@ class CandidateSession {
 
   /// Where the outputs of a call of the last round are said to stand, see Judge::Verify.
   [[nodiscard]] ResultPlaces Places(uint32_t call, int outputs) const;
+
+  /// On the CPU, once the process is stopped: copies a call's outputs to where `results` then says.
+  Outcome TakeResults(const LaneArena& arena, uint32_t slot, ResultPlaces* results);
 
   /// From now on the process attributes its launches; then Build(), then Profiled(). `reason`: why
   /// there can be no profile, as it says; else empty.

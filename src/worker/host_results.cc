@@ -21,7 +21,9 @@ Status CopyOut(pid_t pid, uint64_t address, size_t size, int fd, uint64_t offset
     iovec here = {piece->data(), std::min(size, piece->size())};
     const iovec there = {reinterpret_cast<void*>(address), here.iov_len};
     const ssize_t read = ::process_vm_readv(pid, &here, 1, &there, 1, 0);
-    if (read < 0 && errno == ESRCH) return Err(ErrorCode::kClosed, "the process has ended");
+    if (read < 0 && errno == ESRCH)
+      return Err(ErrorCode::kClosed, "the process has no memory any more");
+    if (read < 0 && errno != EFAULT && errno != EPERM) return ErrnoError("process_vm_readv", errno);
     if (read <= 0)
       return Err(ErrorCode::kInvalid,
                  "an output is said to stand at {:#x}, where the process has no memory that can be "

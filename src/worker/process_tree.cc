@@ -110,23 +110,27 @@ std::vector<pid_t> Descendants(pid_t pid) {
 
 void SendStop(int pidfd) { ::syscall(SYS_pidfd_send_signal, pidfd, SIGSTOP, nullptr, 0); }
 
-Result<int> StopTree(pid_t pid, int pidfd, bool with_children, TimePoint deadline) {
+Result<int> StopTree(pid_t pid, int pidfd, bool with_children, TimePoint deadline,
+                     TimePoint* stopped) {
+  SendStop(pidfd);
+  ASSAY_RETURN_IF_ERROR(AwaitStop(pidfd, deadline));
+  const TimePoint alone = Clock::now();
+  if (stopped != nullptr) *stopped = alone;
   // A child may send SIGCONT to its parent, so the parent is stopped again, and looked at, after
   // the children: when all of them are stopped and it is too, nobody is left to wake anybody.
+  if (!with_children) return 0;
   for (;;) {
+    ASSAY_ASSIGN_OR_RETURN(const std::vector<pid_t> children, StopDescendants(pid, deadline));
     SendStop(pidfd);
-    std::vector<pid_t> children;
-    if (with_children) {
-      ASSAY_ASSIGN_OR_RETURN(children, StopDescendants(pid, deadline));
-      SendStop(pidfd);
-    }
     ASSAY_RETURN_IF_ERROR(AwaitStop(pidfd, deadline));
-    if (!with_children) return 0;
     const std::vector<pid_t> now = Descendants(pid);
     const bool stable =
         now.size() == children.size() &&
         std::all_of(now.begin(), now.end(), [](pid_t child) { return AllStopped(child); });
-    if (stable && AwaitStop(pidfd, Clock::now()).ok()) return static_cast<int>(now.size());
+    if (stable && AwaitStop(pidfd, Clock::now()).ok()) {
+      if (stopped != nullptr && !now.empty()) *stopped = Clock::now();
+      return static_cast<int>(now.size());
+    }
     if (Clock::now() >= deadline)
       return Err(ErrorCode::kTimeout, "the processes do not stay stopped");
   }

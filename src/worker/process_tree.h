@@ -18,7 +18,10 @@ void SendStop(int pidfd);
 /// when this returns, none of them can run until it is continued. Returns how many descendants were
 /// stopped. kTimeout if a thread cannot be stopped (it hangs in the kernel), kClosed if the process
 /// ended.
-Result<int> StopTree(pid_t pid, int pidfd, bool with_children, TimePoint deadline);
+/// `stopped`, if not null: when the last of them was seen stopped; what looking for descendants
+/// takes is not in it where there are none.
+Result<int> StopTree(pid_t pid, int pidfd, bool with_children, TimePoint deadline,
+                     TimePoint* stopped = nullptr);
 
 /// Lets the process itself run again, and its descendants if `with_children`.
 void ContinueTree(pid_t pid, int pidfd, bool with_children);

@@ -65,9 +65,9 @@ Result<Message> RuntimeProcess::Receive(TimePoint deadline) {
   }
 }
 
-bool RuntimeProcess::Alive() {
+bool RuntimeProcess::Alive(Seconds patience) {
   if (!process_.running()) return false;
-  Result<ExitStatus> status = process_.Wait(Clock::now());
+  Result<ExitStatus> status = process_.Wait(DeadlineIn(patience));
   if (!status.ok()) return true;
   exit_ = *status;
   return false;
@@ -152,8 +152,10 @@ Result<RuntimeProcess::RoundEnd> RuntimeProcess::AwaitRound(TimePoint start, boo
   RoundEnd end = {done_us, done_us};
   done();
   if (freeze) {
-    ASSAY_ASSIGN_OR_RETURN([[maybe_unused]] const int children, Freeze(DeadlineIn(Seconds(5))));
-    end.stopped_us = Microseconds(Clock::now() - start).count();
+    TimePoint stopped;
+    ASSAY_ASSIGN_OR_RETURN([[maybe_unused]] const int children,
+                           Freeze(DeadlineIn(Seconds(5)), &stopped));
+    end.stopped_us = Microseconds(stopped - start).count();
   }
   ++round_;
   return end;
@@ -161,9 +163,9 @@ Result<RuntimeProcess::RoundEnd> RuntimeProcess::AwaitRound(TimePoint start, boo
 
 void RuntimeProcess::EndRounds() { PostWord(control_.page()->go, ControlPage::kStop); }
 
-Result<int> RuntimeProcess::Freeze(TimePoint deadline) {
+Result<int> RuntimeProcess::Freeze(TimePoint deadline, TimePoint* stopped) {
   Result<int> children =
-      StopTree(process_.pid(), process_.pidfd(), /*with_children=*/true, deadline);
+      StopTree(process_.pid(), process_.pidfd(), /*with_children=*/true, deadline, stopped);
   if (!children.ok())
     return children.error().code == ErrorCode::kClosed ? Died() : children.error();
   children_seen_ = std::max(children_seen_, *children);

@@ -47,8 +47,8 @@ class RuntimeProcess {
   /// Whether there is something to receive, be it the process's death, before the deadline.
   [[nodiscard]] bool WaitEvent(TimePoint deadline) const;
 
-  /// Whether the process still runs; fills `exit` when it does not.
-  bool Alive();
+  /// Whether the process still runs, after `patience` at most; fills `exit` when it does not.
+  bool Alive(Seconds patience = Seconds(0));
   /// How it ended, once a call failed with kClosed or after Kill.
   [[nodiscard]] const ExitStatus& exit() const { return exit_; }
   /// Whether it had to be killed because it had closed its channel and went on.
@@ -96,7 +96,7 @@ class RuntimeProcess {
   void EndRounds();
   [[nodiscard]] bool RoundFailed() const { return control_.page()->failed.load() != 0; }
   /// Stops it and its children (see StopTree), and lets it run again (children stay stopped).
-  Result<int> Freeze(TimePoint deadline);
+  Result<int> Freeze(TimePoint deadline, TimePoint* stopped = nullptr);
   void Thaw();
   [[nodiscard]] int children_seen() const { return children_seen_; }
   /// True if the process, or something below it, has run between a Freeze() and the Thaw() after

@@ -5,12 +5,9 @@
 #include <utility>
 
 #include "base/log.h"
-#include "worker/host_results.h"
 
 namespace assay {
 namespace {
-
-constexpr const char* kWrongPlace = "result_place";
 
 /// The outcome of the reference's own operations is never the candidate's fault.
 Outcome AsInfrastructure(Outcome outcome) {
@@ -162,7 +159,10 @@ Outcome TimingSession::VerifyOne(uint32_t first, Quietness* quiet) {
   ResultPlaces results = candidate_->Places(verified_call_, plan_.outputs);
   if (std::count(results.places.begin(), results.places.end(), RuntimeProcess::kLostPlace) > 0)
     return ResultsLost(quiet);
-  if (Outcome outcome = ResultsOf(slot, &results); !Passed(outcome)) return outcome;
+  if (plan_.host_arena != nullptr)
+    if (Outcome outcome = candidate_->TakeResults(*plan_.host_arena, slot, &results);
+        !Passed(outcome))
+      return outcome;
   const Result<KeptCall> taken = device_->judge().Keep(plan_.lane, slot, results, QuietNs(), quiet);
   if (!taken.ok()) return InfrastructureFailure(Stage::kTime, taken.error());
   if (Outcome outcome = Judged(*quiet, &candidate_busy_); !Passed(outcome)) return outcome;
@@ -175,17 +175,6 @@ Outcome TimingSession::VerifyOne(uint32_t first, Quietness* quiet) {
       device_->judge().Verify(plan_.lane, slot, results, /*exact=*/false, 0, nullptr);
   if (!result.ok()) return InfrastructureFailure(Stage::kTime, result.error());
   return Verified(*result, 1);
-}
-
-/// On the CPU fetches a call's results out of the stopped process.
-Outcome TimingSession::ResultsOf(uint32_t slot, ResultPlaces* results) const {
-  if (plan_.host_arena == nullptr) return {};
-  const Status taken =
-      TakeHostResults(*plan_.host_arena, candidate_->process().process().pid(), slot, results);
-  if (taken.ok()) return {};
-  if (taken.error().code == ErrorCode::kInvalid)
-    return Violation(kWrongPlace, taken.error().message);
-  return InfrastructureFailure(Stage::kTime, taken.error());
 }
 
 /// A module began to return one buffer again and again, on inputs that it has written: the round

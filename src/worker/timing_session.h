@@ -81,7 +81,6 @@ class TimingSession {
   Result<Quietness> Flush(uint32_t first, uint32_t calls, int process);
   Result<Quietness> Look();
   Outcome VerifyOne(uint32_t first, Quietness* quiet);
-  Outcome ResultsOf(uint32_t slot, ResultPlaces* results) const;
   Outcome ResultsLost(Quietness* quiet);
   Outcome Verified(const Comparison& result, int count);
   void NoteMismatch(Correctness* correctness, std::vector<std::string>* flags) const;

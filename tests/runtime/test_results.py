@@ -100,6 +100,28 @@ def test_a_result_of_another_layout_or_elsewhere_is_taken_into_its_slot():
     assert [float(slot.mean()) for slot in slots] == [0.0, 1.0, 2.0]
 
 
+def rounds_over(memory, page) -> tuple[Rounds, Slots]:
+    """Rounds whose three calls return 2 x 3 floats."""
+    place = {"dtype": "float32", "shape": [2, 3], "stride": [3, 1], "offset": 0}
+    plan = {"slots": 3, "inputs_at": 0, "input_bytes": 0, "input_places": [], "input_tree": {"k": "list", "v": []},
+            "output_bytes": 24, "output_places": [place], "output_tree": {"k": "tensor", "i": 0},
+            "writes_inputs": False}  # fmt: skip
+    slots = Slots("cpu", torch.zeros(64, dtype=torch.uint8), torch.zeros(72, dtype=torch.uint8), plan)
+    return Rounds("cpu", page, slots, 1, False, memory), slots
+
+
+def test_on_the_host_results_are_said_or_copied():
+    values = [torch.full((2, 3), 1.0), torch.full((2, 6), 2.0)[:, ::2], torch.full((2, 3), 3.0)]
+    page = Page()
+    served, slots = rounds_over(HostResults(), page)
+    served._hand_over(values, 0)
+    assert page.offsets == [values[0].data_ptr(), native.IN_SLOT, values[2].data_ptr()]
+    assert [float(result[0].mean()) for result in slots.results] == [0.0, 2.0, 0.0]
+    served, slots = rounds_over(None, None)  # nothing is said
+    served._hand_over(values, 0)
+    assert [float(result[0].mean()) for result in slots.results] == [1.0, 2.0, 3.0]
+
+
 def judged(strides: list[int], at: int = 0):
     """What the judge reads, of a 2 x 3 float32 output that is said to stand at ``at``."""
     memory = torch.arange(64, dtype=torch.float32).view(torch.uint8)

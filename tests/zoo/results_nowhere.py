@@ -4,8 +4,9 @@ Task: assay/relu
 Trick: whoever looks for the results fails, and a failure of the judge's side is nobody's fault here
 Source: own invention, against results that stay where they are
 Device: any
-Expect: rejected_cheat
+Expect: correct|rejected_cheat
 Error: integrity result_place
+Twin: twin_relu
 """
 
 import sys

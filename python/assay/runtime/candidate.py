@@ -4,6 +4,7 @@ The same code serves the reference (trusted, long-lived), so that both are timed
 ``load`` this process has run nothing but Assay's own code; from then on nothing it says is trusted.
 """
 
+import ctypes
 import gc
 import os
 import sys
@@ -18,6 +19,7 @@ from .results import DeviceResults, HostResults, result_memory
 from .rounds import Refused, Rounds, Slots
 
 SUBMISSION_NAME = "submission"
+LIBC = ctypes.CDLL(None)
 INITIAL_FLAGS = modules.Flags()
 
 
@@ -127,6 +129,8 @@ class Candidate:
         if self.request["ghost"]:
             ghost.patch_extensions(self.work_dir)  # those that the constructor loaded
         memory = self.memory if request["timed"] else None
+        if self.device == "cpu" and not request["timed"]:
+            LIBC.malloc_trim(0)  # what was freed would hide how memory grows
         slots = self.slots
         if request.get("shapes"):
             plan = self.request["plan"]

@@ -178,8 +178,8 @@ class Control:
         return _library.assay_control_first_slot(self._page)
 
     def places(self, offsets: list[int], strides: list[tuple[int, ...]]) -> None:
-        """Where each output of each call of the round stands in the outputs' memory, or IN_SLOT; and the
-        strides that each output has there, in elements."""
+        """Where each output of each call of the round stands in the outputs' memory (on the CPU: its
+        address), or IN_SLOT; and the strides that each output has there, in elements."""
         flat = [0] * (MAX_DIMS * len(strides))
         for index, steps in enumerate(strides):
             flat[MAX_DIMS * index : MAX_DIMS * index + len(steps)] = steps

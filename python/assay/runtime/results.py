@@ -4,9 +4,9 @@ A copy inside the round could be left out by a submission that writes into the a
 what copying costs must not be taken off its time; a copy after the round would let it compute late.
 Instead, while a round runs, torch's allocator of the device takes memory from a region of the
 outputs' arena, which the judge maps too, and reads with the strides that the result has. On the CPU
-the worker reads the memory of the process once that is stopped. A result that stands elsewhere (in a
-buffer of the module's own, in a CUDA graph's memory) or, on the CPU, has gaps between its elements is
-copied into its slot, and the copy is paid for like any other work of the round.
+the worker reads the memory of the process once that is stopped. A result that stands elsewhere (on a
+GPU in a buffer of the module's own or in a CUDA graph's memory; on the CPU one with gaps between its
+elements) is copied into its slot, and the copy is paid for like any other work of the round.
 """
 
 import contextlib
