@@ -80,6 +80,7 @@ def _prepare(config: dict) -> dict:
         import numpy.random  # noqa: F401  seeded with the others once it is there; a third of a second
     except ImportError:
         pass
+    _choose_vector_code(torch)
     torch.set_num_threads(config["threads"])
     if torch.cuda.is_initialized():
         raise RuntimeError("importing torch initialised CUDA; a zygote must not")
@@ -149,6 +150,22 @@ def _stem(config: dict, request: dict, fds: list[int], report_fd: int) -> int:
             os._exit(status)
     os.write(report_fd, json.dumps({"pid": pid}).encode())
     return 0
+
+
+VECTOR_FUNCTIONS = (
+    "acos", "asin", "atan", "cos", "cosh", "erf", "erfc", "erfinv", "exp", "expm1", "lgamma", "log", "log10", "log1p",
+    "log2", "rsqrt", "sigmoid", "sin", "sinh", "sqrt", "tan", "tanh",
+)  # fmt: skip
+
+
+def _choose_vector_code(torch) -> None:
+    """Calls each function of torch's library of vector mathematics once, in one thread. The library sets
+    itself up in first calls; a process whose first ``tanh`` was made by two threads at once has been seen to
+    compute it to 16 bits for the rest of its life. What is forked from here is set up."""
+    for dtype in (torch.float32, torch.float64):
+        x = torch.full((8,), 0.5, dtype=dtype)
+        for name in VECTOR_FUNCTIONS:
+            getattr(torch, name)(x)
 
 
 def _run(config: dict, request: dict, fds: list[int], report: dict, stem: int) -> None:
