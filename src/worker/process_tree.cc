@@ -67,6 +67,8 @@ bool AllStopped(pid_t pid) {
   return stopped;
 }
 
+constexpr Seconds kAlone{0.005};  // far longer than a process without children takes to stop
+
 /// Until the kernel says that the whole process, all its threads, is stopped; at least one look.
 Status AwaitStop(int pidfd, TimePoint deadline) {
   for (;;) {
@@ -113,9 +115,12 @@ void SendStop(int pidfd) { ::syscall(SYS_pidfd_send_signal, pidfd, SIGSTOP, null
 Result<int> StopTree(pid_t pid, int pidfd, bool with_children, TimePoint deadline,
                      TimePoint* stopped) {
   SendStop(pidfd);
-  ASSAY_RETURN_IF_ERROR(AwaitStop(pidfd, deadline));
-  const TimePoint alone = Clock::now();
-  if (stopped != nullptr) *stopped = alone;
+  // Where it has children that wake it, this sees nothing, and they are stopped first.
+  const Status first =
+      AwaitStop(pidfd, with_children ? std::min(deadline, DeadlineIn(kAlone)) : deadline);
+  if (!first.ok() && (!with_children || first.error().code != ErrorCode::kTimeout))
+    return first.error();
+  if (stopped != nullptr) *stopped = Clock::now();
   // A child may send SIGCONT to its parent, so the parent is stopped again, and looked at, after
   // the children: when all of them are stopped and it is too, nobody is left to wake anybody.
   if (!with_children) return 0;
@@ -128,7 +133,7 @@ Result<int> StopTree(pid_t pid, int pidfd, bool with_children, TimePoint deadlin
         now.size() == children.size() &&
         std::all_of(now.begin(), now.end(), [](pid_t child) { return AllStopped(child); });
     if (stable && AwaitStop(pidfd, Clock::now()).ok()) {
-      if (stopped != nullptr && !now.empty()) *stopped = Clock::now();
+      if (stopped != nullptr && !(now.empty() && first.ok())) *stopped = Clock::now();
       return static_cast<int>(now.size());
     }
     if (Clock::now() >= deadline)
