@@ -54,13 +54,18 @@ Failure InfrastructureFailure(Stage stage, const Error& error) {
   return failure;
 }
 
-Failure InputsChanged(Stage stage) {
+Failure Violation(Stage stage, std::string name, std::string message) {
   Failure failure;
   failure.kind = FailureKind::kIntegrity;
   failure.stage = stage;
-  failure.name = "inputs_changed";
-  failure.message = "the inputs, which are mapped read-only, were changed by native code";
+  failure.name = std::move(name);
+  failure.message = std::move(message);
   return failure;
+}
+
+Failure InputsChanged(Stage stage) {
+  return Violation(stage, "inputs_changed",
+                   "the inputs, which are mapped read-only, were changed by native code");
 }
 
 bool CandidateSession::RanOutOfMemory() const {
@@ -231,12 +236,8 @@ Outcome CandidateSession::Round(Stage stage, uint32_t first, uint32_t calls, boo
   json::object reply;
   Outcome outcome = Await(stage, Seconds(device_->limits().build_s), &reply);
   if (!Passed(outcome)) return outcome;
-  Failure failure;
-  failure.kind = FailureKind::kIntegrity;
-  failure.stage = stage;
-  failure.name = "control_page";
-  failure.message = "the round was marked as failed, but no error was reported";
-  return failure;
+  return Violation(stage, "control_page",
+                   "the round was marked as failed, but no error was reported");
 }
 
 Outcome CandidateSession::EndRounds(Stage stage, RoundsReport* report) {
@@ -284,12 +285,7 @@ Outcome CandidateSession::TakeResults(const LaneArena& arena, uint32_t slot,
   // What is killed meanwhile has no memory either, and is told as what it died of.
   if (!process_->Alive(Seconds(taken.error().code == ErrorCode::kClosed ? 0.5 : 0)))
     return FromError(Err(ErrorCode::kClosed, "{}", taken.error().message), Stage::kTime, {});
-  Failure failure;
-  failure.kind = FailureKind::kIntegrity;
-  failure.stage = Stage::kTime;
-  failure.name = kWrongPlace;
-  failure.message = taken.error().message;
-  return failure;
+  return Violation(Stage::kTime, kWrongPlace, taken.error().message);
 }
 
 Outcome CandidateSession::BeginProfile(Seconds limit, std::string* reason) {

@@ -18,6 +18,9 @@ inline bool Passed(const Outcome& outcome) { return outcome.kind == FailureKind:
 /// Name of the integrity violation of a process whose results are not where it says.
 inline constexpr const char* kWrongPlace = "result_place";
 
+/// What breaks the rules of a measurement.
+Failure Violation(Stage stage, std::string name, std::string message);
+
 /// The integrity violation of a submission that wrote its inputs although it cannot by itself.
 Failure InputsChanged(Stage stage);
 

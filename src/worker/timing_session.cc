@@ -19,15 +19,6 @@ Outcome AsInfrastructure(Outcome outcome) {
   return outcome;
 }
 
-Outcome Violation(const char* name, std::string message) {
-  Outcome outcome;
-  outcome.kind = FailureKind::kIntegrity;
-  outcome.stage = Stage::kTime;
-  outcome.name = name;
-  outcome.message = std::move(message);
-  return outcome;
-}
-
 }  // namespace
 
 Seconds TimingSession::RoundLimit() const {
@@ -40,7 +31,7 @@ Outcome TimingSession::Enter(CandidateSession* side) {
   Result<int> frozen = side->process().Freeze(DeadlineIn(Seconds(device_->limits().stop_s)));
   if (frozen.ok()) return {};
   if (side == candidate_ && frozen.error().code == ErrorCode::kTimeout)
-    return Violation("unstoppable", "the submission's processes cannot be stopped");
+    return Violation(Stage::kTime, "unstoppable", "the submission's processes cannot be stopped");
   return InfrastructureFailure(Stage::kTime, frozen.error());
 }
 
@@ -166,7 +157,7 @@ Outcome TimingSession::VerifyOne(uint32_t first, Quietness* quiet) {
   const Result<KeptCall> taken = device_->judge().Keep(plan_.lane, slot, results, QuietNs(), quiet);
   if (!taken.ok()) return InfrastructureFailure(Stage::kTime, taken.error());
   if (Outcome outcome = Judged(*quiet, &candidate_busy_); !Passed(outcome)) return outcome;
-  if (!taken->outside.empty()) return Violation(kWrongPlace, taken->outside);
+  if (!taken->outside.empty()) return Violation(Stage::kTime, kWrongPlace, taken->outside);
   if (taken->kept) {
     ++set_aside_;
     return {};
@@ -185,7 +176,8 @@ Outcome TimingSession::ResultsLost(Quietness* quiet) {
   *quiet = *look;
   void_ = true;
   if (plan_.writes_inputs && !std::exchange(lost_, true)) return {};
-  return Violation("results_lost", "the process says that results are lost which it had to keep");
+  return Violation(Stage::kTime, "results_lost",
+                   "the process says that results are lost which it had to keep");
 }
 
 Outcome TimingSession::Verified(const Comparison& result, int count) {
@@ -307,12 +299,14 @@ Outcome TimingSession::Integrity() const {
   const bool early = early_ >= 3 && reference_busy_ == 0;
   const bool awake = candidate_->process().ran_while_frozen();
   if (awake)
-    return Violation("ran_while_stopped",
+    return Violation(Stage::kTime, "ran_while_stopped",
                      "processes of the submission ran between its rounds, although stopped");
   if (late)
-    return Violation("late_work",
+    return Violation(Stage::kTime, "late_work",
                      "device work of the submission ran on after its call had returned");
-  if (early) return Violation("early_work", "device work of the submission began before its call");
+  if (early)
+    return Violation(Stage::kTime, "early_work",
+                     "device work of the submission began before its call");
   return {};
 }
 

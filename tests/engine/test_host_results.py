@@ -10,7 +10,7 @@ import pytest
 
 pytestmark = pytest.mark.skipif(os.environ.get("ASSAY_TEST_DEVICE", "cpu") != "cpu", reason="for the CPU only")
 
-# Every kind of result that has a place of its own: dense, transposed, with gaps, expanded, one buffer.
+# Results that are read where they stand, and one with gaps, which is copied.
 SUBMISSION = """
 import torch
 
