@@ -204,6 +204,14 @@ void RemoteLeases::GiveUp(Held* held) {
   held->cancelled->store(true);
 }
 
+bool RemoteLeases::HasEnded(Held* held, TimePoint now) {
+  if (!held->over && held->end <= now) {
+    LogWarn("{}: its lease could not be renewed; it is another worker's", held->job->request->id);
+    GiveUp(held);
+  }
+  return held->over;
+}
+
 /// Behind this call the keeper does it.
 Status RemoteLeases::Renew(const Delivery& delivery, Seconds) {
   const std::lock_guard guard(mutex_);
@@ -249,25 +257,25 @@ Status RemoteLeases::End(const Delivery& delivery, std::string_view outcome,
     cut = interrupted_ && !held->asked && outcome == kComplete &&
           GetString(body, "status") == "cancelled";
   }
-  Status ended = cut ? Send(*held, kReturn, {{"lost", false}, {"why", "the worker stops"}})
-                     : Send(*held, outcome, body);
+  Status ended = cut ? Send(held.get(), kReturn, {{"lost", false}, {"why", "the worker stops"}})
+                     : Send(held.get(), outcome, body);
   const std::lock_guard guard(mutex_);
   held_.erase(held->job.get());
   return ended;
 }
 
 /// Until the server has heard it, or need not.
-Status RemoteLeases::Send(const Held& held, std::string_view outcome, const json::object& body) {
-  const std::string& id = held.job->request->id;
-  const std::string path = PathOf(held.name, outcome);
+Status RemoteLeases::Send(Held* held, std::string_view outcome, const json::object& body) {
+  const std::string& id = held->job->request->id;
+  const std::string path = PathOf(held->name, outcome);
   const std::string text = json::serialize(body);
   for (bool told = false;;) {
     Seconds left;
     {
       const std::lock_guard guard(mutex_);
       const TimePoint now = Clock::now();
-      left = std::min<Seconds>(kAnswer, std::min(held.end, last_word_) - now);
-      if (held.over || closing_ || left.count() <= 0) return Over();
+      if (HasEnded(held, now) || closing_ || last_word_ <= now) return Over();
+      left = std::min<Seconds>(kAnswer, std::min(held->end, last_word_) - now);
     }
     const Result<http::Client::Answer> answer = Post(path, text, left);
     if (answer.ok() && answer->status == 200) return {};
@@ -285,7 +293,7 @@ Status RemoteLeases::Send(const Held& held, std::string_view outcome, const json
     if (!std::exchange(told, true))
       LogWarn("{}: the server has not heard how it ended: {}; it is sent again", id, words);
     std::unique_lock guard(mutex_);
-    changed_.wait_for(guard, options_.backoff, [&] { return closing_ || held.over; });
+    changed_.wait_for(guard, options_.backoff, [&] { return closing_ || held->over; });
   }
 }
 
@@ -304,10 +312,7 @@ void RemoteLeases::KeepLeases() {
     bool any = false;
     for (const auto& [job, held] : held_) {
       if (held->over) continue;
-      if (held->end <= now) {
-        LogWarn("{}: its lease could not be renewed; it is another worker's",
-                held->job->request->id);
-        GiveUp(held.get());
+      if (HasEnded(held.get(), now)) {
         changed_.notify_all();
         continue;
       }

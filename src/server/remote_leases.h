@@ -80,11 +80,13 @@ class RemoteLeases final : public JobLeases {
   std::string NextAsk(const std::string& worker);
   Result<Delivery> Take(const std::string& answer, Seconds ttl);
   Status End(const Delivery& delivery, std::string_view outcome, const json::object& body);
-  Status Send(const Held& held, std::string_view outcome, const json::object& body);
+  Status Send(Held* held, std::string_view outcome, const json::object& body);
 
   // With mutex_ held.
   HeldPtr Find(const Delivery& delivery);
   static void GiveUp(Held* held);
+  /// Whether it is over; one whose time has run out is, from now on.
+  static bool HasEnded(Held* held, TimePoint now);
 
   const Options options_;
   const std::string instance_;
