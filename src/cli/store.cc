@@ -13,6 +13,7 @@
 #include "broker/replay.h"
 #include "cli/commands.h"
 #include "reward/reward.h"
+#include "roofline/bounds_file.h"
 #include "verdict/verdict.h"
 
 // Commands over a server's store. They read it beside a running server, and judge nothing in it.
@@ -36,6 +37,7 @@ struct Options {
   // rescore
   std::string mode;
   std::vector<std::string> settings;
+  std::string bounds;
   // export
   std::string format = "jsonl";
   std::string output;
@@ -123,21 +125,34 @@ int Rescore(const Options& options) {
   // An unknown mode or parameter is told once, not for every row.
   if (const Result<RewardRange> range = RangeOf(mode, *parameters); !range.ok())
     return Report(range.error());
+  const Result<BoundsFile> bounds =
+      options.bounds.empty() ? Result<BoundsFile>(BoundsFile()) : BoundsFile::Load(options.bounds);
+  if (!bounds.ok()) return Report(bounds.error());
   Result<std::unique_ptr<Store>> store = Store::Open(options.store, Store::Mode::kRead);
   if (!store.ok()) return Report(store.error());
   Result<std::unique_ptr<Output>> output = Output::Open(options.output);
   if (!output.ok()) return Report(output.error());
   size_t without = 0;
+  size_t revised = 0;
   const Status read = (*store)->ForEach(QueryOf(options), [&](const StoredJob& stored) {
     const Job& job = stored.job;
     json::object row{{"id", job.request->id},
                      {"task_id", job.request->task_id},
                      {"status", GetString(job.verdict, "status")},
                      {"mode", mode},
+                     {"bound", nullptr},
                      {"reward", nullptr},
                      {"masked", nullptr},
                      {"note", ""}};
-    const Result<Reward> reward = ComputeReward(mode, *parameters, job.verdict);
+    json::object verdict = job.verdict;
+    if (const RooflineReport* bound = bounds->Find(verdict); bound != nullptr) {
+      verdict["roofline"] = ToJson(*bound);
+      row["bound"] = "file";
+      ++revised;
+    } else if (!GetObject(verdict, "roofline").empty()) {
+      row["bound"] = "verdict";
+    }
+    const Result<Reward> reward = ComputeReward(mode, *parameters, verdict);
     if (reward.ok()) {
       row["reward"] = (*reward).value;
       row["masked"] = (*reward).masked;
@@ -150,6 +165,8 @@ int Rescore(const Options& options) {
   });
   if (!read.ok()) return Report(read.error());
   if (const Status written = (*output)->Finish(); !written.ok()) return Report(written.error());
+  if (!options.bounds.empty())
+    fmt::print(stderr, "assay: {} verdicts have their bound from '{}'\n", revised, options.bounds);
   if (without == 0) return kExitOk;
   fmt::print(stderr, "assay: {} verdicts lack what the mode '{}' needs; their notes say what\n",
              without, mode);
@@ -261,13 +278,20 @@ void AddStoreCommands(CLI::App* app, int* exit_code) {
   rescore->add_option("--mode", options->mode, "reward mode; `assay reward --list` shows them");
   rescore->add_option("--set", options->settings,
                       "NAME=VALUE, a parameter of the mode; repeatable");
+  rescore->add_option(
+      "--bounds", options->bounds,
+      "bounds that replace the verdicts' own, as `assay roofline --json` prints them");
   rescore->footer(
-      "Prints one JSON object a verdict: id, task_id, status, mode, reward, masked, note.\n"
+      "Prints one JSON object a verdict: id, task_id, status, mode, bound, reward, masked, note.\n"
+      "`bound` is where the roofline comes from: verdict, file (same task, source and card), or "
+      "null.\n"
       "Exit codes: 0 every verdict has a reward or is masked, 2 wrong usage, 3 a verdict lacks "
       "what\n"
       "the mode needs (its reward is null, the others are written), or the store cannot be read.\n"
       "Example:\n"
-      "  assay rescore --store assay.db --mode roofline > rewards.jsonl");
+      "  assay rescore --store assay.db --mode roofline > rewards.jsonl\n"
+      "  assay roofline --device H200 --overrides overrides.json --json > bounds.jsonl\n"
+      "  assay rescore --store assay.db --bounds bounds.jsonl > rewards.jsonl");
   rescore->callback([options, exit_code] { *exit_code = Rescore(*options); });
 
   CLI::App* exported =

@@ -70,20 +70,22 @@ std::vector<MetricLine> ParseMetrics(std::string_view text) {
 }
 
 void ReadMetrics(const std::vector<MetricLine>& metrics, Frame* frame) {
-  std::map<std::string, json::object> gpus;
+  std::map<std::pair<std::string, std::string>, json::object> gpus;  // by runner, if elsewhere
   for (const MetricLine& metric : metrics) {
     if (metric.name == "assay_http_websockets") frame->sessions = metric.value;
     if (metric.name == "assay_http_connections") frame->connections = metric.value;
     if (!metric.name.starts_with("assay_gpu_")) continue;
     const auto index = metric.labels.find("gpu");
     if (index == metric.labels.end()) continue;
-    json::object& gpu = gpus[index->second];
+    const auto runner = metric.labels.find("runner");
+    json::object& gpu = gpus[{runner == metric.labels.end() ? "" : runner->second, index->second}];
     if (const auto name = metric.labels.find("name"); name != metric.labels.end())
       gpu["name"] = name->second;
     gpu[metric.name.substr(10)] = metric.value;
   }
-  for (auto& [index, gpu] : gpus) {
-    gpu["gpu"] = index;
+  for (auto& [place, gpu] : gpus) {
+    if (!place.first.empty()) gpu["runner"] = place.first;
+    gpu["gpu"] = place.second;
     frame->gpus.push_back(std::move(gpu));
   }
 }
@@ -134,6 +136,7 @@ std::vector<std::string> GpuLines(const json::array& gpus) {
     if (gpu.contains("temperature_celsius"))
       line += fmt::format("  {:2.0f} C", GetDouble(gpu, "temperature_celsius"));
     if (GetDouble(gpu, "slowed") > 0) line += "  slowed";
+    if (gpu.contains("runner")) line += "  " + CleanText(GetString(gpu, "runner"));
     lines.push_back(std::move(line));
   }
   return lines;

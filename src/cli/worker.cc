@@ -13,6 +13,7 @@
 #include "cli/runner_flags.h"
 #include "cli/signals.h"
 #include "server/exposure.h"
+#include "server/gpu_metrics.h"
 #include "server/remote_leases.h"
 #include "server/runners.h"
 
@@ -84,6 +85,7 @@ int RunWorker(Options* options) {
   if (!key->empty() && server->unix_path.empty() && !server->tls && !IsLoopback(server->host))
     LogWarn("the key goes to {} unencrypted; name the server with https://", server->host);
   CatchSignals();
+  const GpuWatch gpus;
   std::map<std::string, std::shared_ptr<JobRunner>> by_name;
   std::atomic<bool> refused{false};
   RemoteLeases leases(
@@ -91,9 +93,12 @@ int RunWorker(Options* options) {
        .key = *key,
        .name = options->name,
        .describe =
-           [&by_name](const std::string& name) {
+           [&by_name, &gpus](const std::string& name) {
              const std::shared_ptr<JobRunner>& runner = by_name.at(name);
-             return json::object{{"jobs", runner->jobs()}, {"details", runner->Describe()}};
+             json::object details = runner->Describe();
+             const std::string uuid = GetString(GetObject(details, "environment"), "gpu_uuid");
+             if (!uuid.empty()) details["gpu"] = gpus.FiguresOf(uuid);
+             return json::object{{"jobs", runner->jobs()}, {"details", std::move(details)}};
            },
        .refused =
            [&refused](const std::string& why) {

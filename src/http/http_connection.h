@@ -271,6 +271,7 @@ std::optional<Response> HttpConnection<Stream>::ExamineKey() {
       quota && quota->connections > 0 ? quota->connections : limits_.connections_per_key;
   if (!place_.Claim(name, limit)) {
     keep_alive_ = false;
+    site_->shared->CountThrottled("connections");
     Response response =
         Problem(429, fmt::format("key '{}' has its {} connections open; close some", name, limit));
     response.headers.Set("Retry-After", "1");
@@ -279,6 +280,7 @@ std::optional<Response> HttpConnection<Stream>::ExamineKey() {
   place_.Known();
   const double wait = site_->keys->Admit(name);
   if (wait <= 0) return std::nullopt;
+  site_->shared->CountThrottled("requests");
   Response response =
       Problem(429, fmt::format("key '{}' sends more requests per second than its quota", name));
   response.headers.Set("Retry-After", fmt::format("{}", static_cast<int64_t>(wait) + 1));
@@ -320,6 +322,7 @@ Awaitable<bool> HttpConnection<Stream>::ReadBody() {
     if (error) co_return co_await RefuseRead(error);
     // Counted as it comes: what a head announces costs nothing yet.
     if (inflight_.Hold(parser_->get().body().size(), holder)) continue;
+    site_->shared->CountThrottled("memory");
     Response response = Problem(503, "too many large requests at once; try again");
     response.headers.Set("Retry-After", "1");
     co_return co_await Refuse(std::move(response));

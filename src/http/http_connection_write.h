@@ -94,6 +94,7 @@ template <typename Stream>
 void HttpConnection<Stream>::Finished(int status, size_t bytes) {
   const Duration took = Clock::now() - started_;
   site_->shared->CountRequest(request_.method, status, took);
+  if (status == 429 && request_.who.retry_after_s > 0) site_->shared->CountThrottled("wrong_keys");
   if (site_->shared->access_log) LogAccess(request_, status, bytes, took);
 }
 

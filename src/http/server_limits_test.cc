@@ -193,6 +193,7 @@ TEST(Limits, LargeBodiesTogether) {
   const std::string refused = second.ReadAll();
   EXPECT_EQ(StatusOf(refused), 503);
   EXPECT_NE(refused.find("Retry-After"), std::string::npos);
+  EXPECT_EQ(CounterValue(metrics, "assay_http_throttled_total{reason=\"memory\"}"), 1);
   first.Send(std::string(10'000, 'y'));
   EXPECT_EQ(BodyOf(first.ReadResponse()).size(), 150'000u);
   RawClient third(test.port);
@@ -227,7 +228,8 @@ TEST(Limits, QuotasOfAKey) {
   ListenOptions listen;
   listen.keys =
       Keys("a key-of-a-0123456789 read rps=1 connections=1\nb key-of-b-0123456789 read\n");
-  TestServer test(MakeRouter(), {}, listen);
+  MetricRegistry metrics;
+  TestServer test(MakeRouter(), {}, listen, &metrics);
   const std::string a = "X-API-Key: key-of-a-0123456789\r\n";
   RawClient one(test.port);
   one.Send(Get("/who", a) + Get("/who", a) + Get("/who", a));
@@ -246,6 +248,10 @@ TEST(Limits, QuotasOfAKey) {
     other.Send(Get("/who", "X-API-Key: key-of-b-0123456789\r\n"));
     EXPECT_EQ(StatusOf(other.ReadResponse()), 200);
   }
+  for (const char* reason : {"requests", "connections"})
+    EXPECT_EQ(
+        CounterValue(metrics, fmt::format("assay_http_throttled_total{{reason=\"{}\"}}", reason)),
+        1);
 }
 
 TEST(Limits, WebPagesOfOthers) {

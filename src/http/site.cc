@@ -41,6 +41,14 @@ void Shared::CountDrop(const char* reason) {
       .Add();
 }
 
+void Shared::CountThrottled(const char* reason) {
+  if (metrics_ == nullptr) return;
+  metrics_
+      ->AddCounter("assay_http_throttled_total",
+                   "Requests that were told to come again later, by reason.", {{"reason", reason}})
+      .Add();
+}
+
 namespace {
 
 /// One more under `name`, unless there are `limit` (0: no limit).

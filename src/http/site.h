@@ -31,6 +31,9 @@ struct Shared {
   void CountRequest(std::string_view method, int status, Seconds took);
   /// Counts a connection that was closed for a reason of ours ("slow_reader", "timeout", ...).
   void CountDrop(const char* reason);
+  /// Counts a request that may come again later: of a key with too many "connections" or
+  /// "requests", after "wrong_keys", or because too much is in "memory".
+  void CountThrottled(const char* reason);
 
   /// True, and counted, unless the key has as many connections as it may. `limit` 0: none.
   bool EnterKey(const std::string& key, size_t limit);

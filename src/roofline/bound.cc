@@ -208,11 +208,11 @@ Bound ComputeBound(const Work& work, const Card& card, const Calibration* calibr
       work, scale, &Work::Operator::least,
       [&](Precision kind, const char* name) { return Peak(card, calibration, kind, name); },
       &bound.bound_terms, &bound.precision);
-  const bool cpu = calibration != nullptr && calibration->cpu;
+  bound.cpu = calibration != nullptr && calibration->cpu;
   const double launch =
       calibration != nullptr ? std::min(calibration->launch_us, kLeastLaunchUs) : kLeastLaunchUs;
   bound.bound_terms.push_back(
-      {.name = "launch", .us = launch, .how = cpu ? "an empty call" : "an empty kernel"});
+      {.name = "launch", .us = launch, .how = bound.cpu ? "an empty call" : "an empty kernel"});
   const BoundTerm& largest = Largest(bound.bound_terms);
   bound.bound_us = largest.us;
   bound.limiter = largest.name;

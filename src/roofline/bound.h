@@ -34,6 +34,7 @@ struct Bound {
   std::string limiter;    ///< the bound's largest term
   std::string precision;  ///< of the matrix work in the bound; empty without such work
   std::string card;
+  bool cpu = false;       ///< the card is a processor
   std::string source;     ///< "datasheet", "calibrated"
   double eager_us = 0;    ///< the traffic of the reference's operators at the bound's memory rate
   double bytes = 0;       ///< that must be moved

@@ -80,6 +80,7 @@ std::string ExplainText(const Work& work, const Bound& bound) {
 
 json::object ExplainJson(const Work& work, const Bound& bound) {
   json::object out = ToJson(ToReport(bound));
+  out["device"] = bound.cpu ? "cpu" : "cuda";
   out["card"] = bound.card;
   out["bound_terms"] = TermsJson(bound.bound_terms);
   out["calibrated_terms"] = TermsJson(bound.calibrated_terms);

@@ -100,10 +100,9 @@ Result<std::unique_ptr<Service>> Service::Start(ServeOptions options) {
   ASSAY_ASSIGN_OR_RETURN(service->listen_, MakeListenOptions(service->options_.exposure));
   ASSAY_RETURN_IF_ERROR(service->LoadTasks());
   ASSAY_RETURN_IF_ERROR(service->OpenBroker());
-  service->gpu_metrics_ = std::make_unique<GpuMetrics>(service->metrics_.get());
-  service->runner_metrics_ = service->metrics_->AddCollector(
-      [service = service.get()] { return RunnerSamples(service->WorkerStates()); });
   ASSAY_RETURN_IF_ERROR(service->Listen());
+  service->machine_metrics_ = service->metrics_->AddCollector(
+      [service = service.get()] { return service->MachineSamples(); });
   return service;
 }
 
@@ -288,6 +287,16 @@ json::array Service::WorkerList() const {
   for (const RunnerPool::WorkerState& state : WorkerStates()) workers.push_back(WorkerJson(state));
   for (const LeaseDesk::WorkerState& state : desk_->Workers()) workers.push_back(WorkerJson(state));
   return workers;
+}
+
+std::vector<MetricSample> Service::MachineSamples() const {
+  std::vector<MetricSample> samples = RunnerSamples(WorkerStates());
+  const auto add = [&](const std::vector<MetricSample>& more) {
+    samples.insert(samples.end(), more.begin(), more.end());
+  };
+  for (const GpuInfo& gpu : gpus_.Gpus()) add(GpuSamples(GpuFigures(gpu), ""));
+  add(RemoteSamples(desk_->Workers()));
+  return samples;
 }
 
 json::object Service::Details(std::string_view member) const {

@@ -66,6 +66,7 @@ class Service {
   [[nodiscard]] std::vector<RunnerPool::WorkerState> WorkerStates() const;
   /// Of those and of workers in processes of their own.
   [[nodiscard]] json::array WorkerList() const;
+  [[nodiscard]] std::vector<MetricSample> MachineSamples() const;
   [[nodiscard]] std::shared_ptr<RunnerPool> pool() const;
 
   const ServeOptions options_;
@@ -73,13 +74,13 @@ class Service {
   std::shared_ptr<const TaskRegistry> tasks_;
   // In the order in which they use each other; destroyed in reverse.
   std::unique_ptr<MetricRegistry> metrics_ = std::make_unique<MetricRegistry>();
-  std::unique_ptr<GpuMetrics> gpu_metrics_;
+  GpuWatch gpus_;
   std::unique_ptr<Broker> broker_;
   std::unique_ptr<http::Server> server_;
   std::shared_ptr<LeaseDesk> desk_;
   mutable std::mutex pool_mutex_;  ///< requests look for the pool while it comes into being
   std::shared_ptr<RunnerPool> pool_;
-  std::shared_ptr<void> runner_metrics_;
+  std::shared_ptr<void> machine_metrics_;
   std::atomic<bool> draining_{false};
   uint16_t port_ = 0;
   uint16_t kernelgym_port_ = 0;

@@ -5,7 +5,6 @@
 #include "base/hash.h"
 #include "base/temp_folder.h"
 #include "http/testing.h"
-#include "server/runner_metrics.h"
 #include "server/status.h"
 #include "verdict/verdict.h"
 
@@ -145,54 +144,6 @@ TEST_F(ServiceTest, HostSettings) {
   EXPECT_EQ(options.exposure.hosts, std::vector<std::string>{"gpu-box"});
   host.trace_dir = "/tmp";
   EXPECT_FALSE(ApplyHostSettings(host, &options).ok());
-}
-
-TEST(RunnerMetricsTest, ReadyWhileOneIsFit) {
-  RunnerPool::WorkerState good;
-  good.name = "cuda:0";
-  good.judged = 3;
-  good.details = {{"warm", 2}};
-  RunnerPool::WorkerState bad;
-  bad.name = "cuda:1";
-  bad.failed = 4;
-  bad.fit = false;
-  bad.last_error = "no kernel runs on it";
-  EXPECT_EQ(NoneFit({bad, good}), "");
-  EXPECT_EQ(NoneFit({}), "");
-  EXPECT_NE(NoneFit({bad}).find("cuda:1: no kernel runs"), std::string::npos);
-  MetricRegistry registry;
-  const std::shared_ptr<void> collector = registry.AddCollector([&] {
-    return RunnerSamples({good, bad});
-  });
-  const std::string text = registry.ToPrometheus();
-  for (const char* line :
-       {"assay_runner_fit{runner=\"cuda:0\"} 1", "assay_runner_fit{runner=\"cuda:1\"} 0",
-        "assay_runner_faults_total{runner=\"cuda:1\"} 4",
-        "assay_runner_warm_candidates{runner=\"cuda:0\"} 2"})
-    EXPECT_NE(text.find(line), std::string::npos) << line << " is not in\n" << text;
-}
-
-TEST(GpuMetricsTest, GaugesOfWhatTheDriverTells) {
-  MetricRegistry registry;
-  GpuInfo gpu;
-  gpu.name = "Some GPU";
-  gpu.memory_total_bytes = 100;
-  gpu.state.power_milliwatts = 1500;
-  {
-    const GpuMetrics metrics(&registry, [&] { return std::vector<GpuInfo>{gpu}; });
-    const std::string text = registry.ToPrometheus();
-    EXPECT_NE(text.find("assay_gpu_memory_total_bytes{gpu=\"0\",name=\"Some GPU\"} 100"),
-              std::string::npos)
-        << text;
-    EXPECT_NE(text.find("assay_gpu_power_watts{gpu=\"0\",name=\"Some GPU\"} 1.5"),
-              std::string::npos);
-    EXPECT_EQ(text.find("temperature"), std::string::npos);
-  }
-  EXPECT_EQ(registry.ToPrometheus().find("assay_gpu"), std::string::npos);
-  const GpuMetrics none(&registry, []() -> Result<std::vector<GpuInfo>> {
-    return Err(ErrorCode::kUnavailable, "no driver");
-  });
-  EXPECT_EQ(registry.ToPrometheus().find("assay_gpu"), std::string::npos);
 }
 
 }  // namespace

@@ -108,6 +108,30 @@ def test_rescore_exits_3_where_a_reward_is_missing(run_assay, store):
     assert len(written) == len(VERDICTS) and f"{len(missing)} verdicts lack" in result.stderr
 
 
+def test_rescore_by_revised_bounds(run_assay, store, root, tmp_path):
+    """The golden took 139.812 us against 33.1416: with a bound of half that time half of the span is paid."""
+    verdict = golden(root, "correct_full")
+    bounds = tmp_path / "bounds.jsonl"
+    line = {"task_id": verdict["task_id"], "task_sha256": verdict["task_sha256"], "device": "cuda", "card": "H200",
+            **verdict["roofline"], "bound_us": 60.0, "calibrated_us": 139.812 / 2}
+
+    def paid(*arguments):
+        row, = rows(run_assay("rescore", "--store", store, "--status", "correct", *arguments))
+        return row["bound"], row["reward"]
+
+    assert paid() == ("verdict", pytest.approx(0.3 + 2.7 * 33.1416 / 139.812))
+    bounds.write_text(json.dumps(line))
+    assert paid("--bounds", bounds) == ("file", pytest.approx(0.3 + 2.7 / 2, abs=1e-4))
+    bounds.write_text(json.dumps({**line, "card": "A100 SXM 80GB"}))
+    assert paid("--bounds", bounds) == paid()
+    bounds.write_text(json.dumps({**line, "bound_us": 500.0}))
+    masked, = rows(run_assay("rescore", "--store", store, "--status", "correct", "--bounds", bounds))
+    assert masked["masked"] and "500 us" in masked["note"]
+    bounds.write_text(json.dumps(line) + "\nnothing\n")
+    wrong = run_assay("rescore", "--store", store, "--bounds", bounds)
+    assert wrong.returncode == 2 and wrong.stdout == "" and "line 2" in wrong.stderr
+
+
 def test_a_status_that_no_verdict_has_is_wrong_usage(run_assay, store):
     for command in ("rescore", "export"):
         result = run_assay(command, "--store", store, "--status", "foo")

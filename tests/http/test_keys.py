@@ -58,6 +58,7 @@ def test_wrong_keys_are_slowed_down(serve, new_key):
     status, fields, _ = server.request("GET", "/v1/queue", headers=bearer("wrong-key"))
     assert status == 429 and 1 <= int(fields["retry-after"]) <= 7
     assert server.request("GET", "/v1/queue", headers=bearer(key))[0] == 200, "behind the same address"
+    assert 'assay_http_throttled_total{reason="wrong_keys"} 3' in server.request("GET", "/metrics", headers=bearer(key))[2]
     assert server.request("GET", "/healthz")[0] == 200
 
 
